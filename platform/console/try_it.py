@@ -1,0 +1,88 @@
+"""The "Try it" panel: the real guardrail, with the settings that stand on the screen, on a text that is not stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.guardrail_form import PREFIX, GuardrailForm, guardrail_form
+from console.trial import LONGEST_TEXT, run_trial
+from processors.build import build_context
+from processors.builtin.detectors.patterns import PatternRefused, compile_pattern
+from processors.engine.errors import GatehouseError
+from processors.engine.processor import ChainEntry
+from processors.engine.registry import registry
+from processors.models import Processor
+
+if TYPE_CHECKING:
+    from console.admin.guardrails import GuardrailAdmin
+
+MOST_MATCHES = 200
+
+
+def try_it_view(request: HttpRequest, area: GuardrailAdmin) -> HttpResponse:
+    """A piece of HTML: what the guardrail does to the text, or what is wrong with its settings."""
+    if request.method != "POST":
+        return HttpResponse(status=405, headers={"Allow": "POST"})
+    if not area.has_view_permission(request):
+        raise PermissionDenied
+    if "try-pattern" in request.POST:
+        return pattern_matches(request.POST["try-pattern"], request.POST.get("try-text", "")[:LONGEST_TEXT])
+    kind_slug = request.POST.get("try-kind", "")
+    if kind_slug not in registry:
+        return TemplateResponse(request, "admin/console/try_result.html", {"problems": [_("This kind is not installed.")]})
+    stored = Processor.objects.filter(pk=request.POST["try-object"] or None).first() if request.POST.get("try-object", "").isdigit() else None  # fmt: skip
+    options, problems = options_on_screen(request, area, kind_slug, stored)
+    if problems:
+        return TemplateResponse(request, "admin/console/try_result.html", {"problems": problems})
+    as_ = request.POST.get("try-as", "input")
+    slug = stored.slug if stored is not None else "on-this-page"
+    try:
+        guardrail = registry.build(kind_slug, slug, options, build_context())
+        trial = run_trial([ChainEntry(guardrail)], request.POST.get("try-text", ""), as_ if as_ in {"input", "output", "tool"} else "input")  # type: ignore[arg-type]  # fmt: skip
+    except TimeoutError:
+        problems = [_("The guardrail took longer than 15 seconds. Try a shorter text.")]
+    except (GatehouseError, ValueError) as problem:
+        problems = [str(problem)]
+    if problems:
+        return TemplateResponse(request, "admin/console/try_result.html", {"problems": problems})
+    return TemplateResponse(request, "admin/console/try_result.html", {"trial": trial})
+
+
+def options_on_screen(request: HttpRequest, area: GuardrailAdmin, kind_slug: str, stored: Processor | None) -> tuple[dict[str, Any], list[str]]:  # fmt: skip
+    """The settings of the unsaved form, and what is wrong with them in words. A reader's page has none: the stored hold."""
+    if not any(name.startswith(PREFIX) for name in request.POST) and stored is not None:
+        return dict(stored.options), []
+    form_class: type[GuardrailForm] = guardrail_form(kind_slug)
+    form = form_class(request.POST, instance=stored if stored is not None else Processor(kind=kind_slug))
+    form.is_valid()
+    problems = []
+    for name, errors in form.errors.items():
+        if name.startswith(PREFIX):
+            problems += [f"{form.fields[name].label}: {error}" for error in errors]
+        elif name == "__all__":
+            problems += list(errors)
+    return getattr(form, "option_values", {}), problems
+
+
+def pattern_matches(pattern: str, text: str) -> HttpResponse:
+    """The sample with everything marked that the pattern matches, or why the pattern is refused."""
+    try:
+        compiled = compile_pattern(pattern)
+    except (PatternRefused, ValueError) as problem:
+        return HttpResponse(format_html('<span class="gh-error">{}</span>', str(problem)))
+    spans = [match.span() for _number, match in zip(range(MOST_MATCHES), compiled.finditer(text), strict=False)]
+    pieces: list[tuple[str, str]] = []
+    end = 0
+    for start, stop in spans:
+        pieces.append((text[end:start], text[start:stop]))
+        end = stop
+    count = ngettext("%(count)d match", "%(count)d matches", len(spans)) % {"count": len(spans)}
+    marked = format_html_join("", "{}<mark>{}</mark>", pieces)
+    return HttpResponse(format_html('<span class="gh-note">{}</span>\n{}{}', count, marked, text[end:]))
