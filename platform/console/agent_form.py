@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import Group
 from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
@@ -32,7 +33,7 @@ class ModelInput(forms.TextInput):
 class AgentForm(forms.ModelForm):
     """The draft. `expected_revision` is the revision that the editor saw."""
 
-    fallbacks = LinesField(label=_("fallback models"), required=False, help_text=_("One model per line. They are asked in this order when the model can't answer."))  # fmt: skip
+    fallbacks = LinesField(label=_("Fallback models"), required=False, help_text=_("One model per line. They are asked in this order when the model can't answer."))  # fmt: skip
     expected_revision = forms.IntegerField(required=False, widget=forms.HiddenInput())
 
     class Meta:
@@ -41,13 +42,18 @@ class AgentForm(forms.ModelForm):
         widgets = {
             "instructions": widgets.UnfoldAdminTextareaWidget({"rows": 10}),
             "model": ModelInput(),
-            "allowed_groups": widgets.UnfoldAdminCheckboxSelectMultiple(),
+            "allowed_groups": widgets.UnfoldAdminCheckboxSelectMultipleWidget(),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "expected_revision" in self.fields:
             self.fields["expected_revision"].initial = self.instance.revision
+        if "access" in self.fields and "allowed_groups" in self.fields:
+            self.fields["access"].widget.attrs["data-option"] = "access"
+            self.fields["allowed_groups"].widget.attrs.update({"data-show-if": "access=groups", "data-columns": "1"})
+            if not Group.objects.exists():
+                self.fields["allowed_groups"].help_text = _("There are no groups yet; make one under “Roles”.")
         helps = {
             "instructions": _("What the agent is for, how it speaks and what it must not do, in your own words."),
             "temperature": _("0 is sober, 1 is inventive. Empty: the model's own setting."),

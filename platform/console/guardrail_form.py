@@ -57,6 +57,8 @@ class GuardrailForm(forms.ModelForm):
                 field.initial = None
                 self.initial.pop(f"{PREFIX}{node.name}", None)
                 field.widget.is_set = bool(stored.get(node.name))  # type: ignore[attr-defined]
+        if "note" in self.fields:
+            self.fields["note"].widget.attrs["rows"] = 3
         if "expected_revision" in self.fields:
             self.fields["expected_revision"].initial = self.instance.revision
         if "mandatory" in self.fields:

@@ -17,7 +17,6 @@ from django.utils.translation import ngettext
 
 from agents.models import Agent, ProviderCredential, Run
 from audit.models import ProcessorHour, Violation
-from console.guardrail_kinds import kind_title
 from processors.engine.registry import registry
 from processors.models import Processor
 
@@ -110,7 +109,7 @@ def notices(request: HttpRequest, midnight: datetime, *, sees_runs: bool, sees_a
     if request.user.has_perm("processors.view_processor"):
         for guardrail in Processor.objects.exclude(kind__in=[kind.slug for kind in registry])[:5]:
             url = reverse("admin:processors_processor_change", args=[guardrail.pk])
-            found.append(Notice(_("“%(name)s” is broken: %(kind)s. Agents with it can't be published.") % {"name": guardrail, "kind": kind_title(guardrail.kind)}, url, True))
+            found.append(Notice(_("“%(name)s” is broken: its kind “%(kind)s” is not installed. Agents with it can't be published.") % {"name": guardrail, "kind": guardrail.kind}, url, True))
     if sees_audit:
         failing = (
             Violation.objects.filter(at__gte=midnight, outcome__in=("error", "not_scanned")).order_by()

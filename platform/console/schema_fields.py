@@ -138,7 +138,7 @@ def _checkboxes(node: Node) -> forms.Field:
     items = node.items
     return forms.MultipleChoiceField(
         choices=[(str(value), items.label_of(value)) for value in items.choices], required=bool(node.schema.get("minItems")),
-        widget=widgets.UnfoldAdminCheckboxSelectMultiple({"data-columns": "1"}),
+        widget=widgets.UnfoldAdminCheckboxSelectMultipleWidget({"data-columns": "1"}),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import re2
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -14,7 +15,6 @@ from django.utils.translation import ngettext
 from console.guardrail_form import PREFIX, GuardrailForm, guardrail_form
 from console.trial import LONGEST_TEXT, run_trial
 from processors.build import build_context
-from processors.builtin.detectors.patterns import PatternRefused, compile_pattern
 from processors.engine.errors import GatehouseError
 from processors.engine.processor import ChainEntry
 from processors.engine.registry import registry
@@ -74,9 +74,10 @@ def options_on_screen(request: HttpRequest, area: GuardrailAdmin, kind_slug: str
 def pattern_matches(pattern: str, text: str) -> HttpResponse:
     """The sample with everything marked that the pattern matches, or why the pattern is refused."""
     try:
-        compiled = compile_pattern(pattern)
-    except (PatternRefused, ValueError) as problem:
-        return HttpResponse(format_html('<span class="gh-error">{}</span>', str(problem)))
+        compiled = re2.compile(pattern, _quiet())
+    except re2.error as problem:
+        reason = problem.args[0].decode() if isinstance(problem.args[0], bytes) else str(problem.args[0])
+        return HttpResponse(format_html('<span class="gh-error">{}</span>', _("This pattern can't be used: %(reason)s.") % {"reason": reason}))
     spans = [match.span() for _number, match in zip(range(MOST_MATCHES), compiled.finditer(text), strict=False)]
     pieces: list[tuple[str, str]] = []
     end = 0
@@ -86,3 +87,10 @@ def pattern_matches(pattern: str, text: str) -> HttpResponse:
     count = ngettext("%(count)d match", "%(count)d matches", len(spans)) % {"count": len(spans)}
     marked = format_html_join("", "{}<mark>{}</mark>", pieces)
     return HttpResponse(format_html('<span class="gh-note">{}</span>\n{}{}', count, marked, text[end:]))
+
+
+def _quiet() -> Any:
+    """RE2 prints refused patterns to the standard error otherwise."""
+    options = re2.Options()
+    options.log_errors = False
+    return options

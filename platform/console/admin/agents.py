@@ -16,7 +16,7 @@ from agents.snapshot import agent_snapshot
 from audit.changes import change_record
 from console import agent_exchange, agent_pages, playground
 from console.admin.chains import ErrorChain, InputChain, OutputChain, ToolInline
-from console.admin.pages import ConsoleAdmin
+from console.admin.pages import ConsoleAdmin, without_links
 from console.agent_draft import Draft, draft_of, reachable_models
 from console.agent_form import AgentForm, ModelInput
 from console.effective_chain import effective_chains
@@ -67,12 +67,7 @@ class AgentAdmin(ConsoleAdmin):
         return super().get_queryset(request).select_related("published")
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        widget = getattr(field, "widget", None)
-        for button in ("can_add_related", "can_change_related", "can_delete_related", "can_view_related"):
-            if hasattr(widget, button):
-                setattr(widget, button, False)
-        return field
+        return without_links(super().formfield_for_dbfield(db_field, request, **kwargs))
 
     def get_form(self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change, **kwargs)

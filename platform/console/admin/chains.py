@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.db.models import ForeignKey, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.forms import PaginationInlineFormSet
 
 from agents.models import AgentTool, ChainEntry, Tool
+from console.admin.pages import without_links
 from console.guardrail_kinds import kind_title, kinds_for
 from processors.models import Processor
 
@@ -60,7 +61,7 @@ class OrderedInline(TabularInline):
     ordering_field = "position"
     hide_ordering_field = True
     ordering = ("position", "id")
-    show_change_link = False
+    hide_title = True
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         formset = super().get_formset(request, obj, **kwargs)
@@ -70,11 +71,9 @@ class OrderedInline(TabularInline):
     def shared_choices(self) -> list[tuple[Any, str]]:
         raise NotImplementedError
 
-    def formfield_for_foreignkey(self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any) -> Any:
-        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
-        if field is not None and hasattr(field.widget, "can_add_related"):
-            field.widget.can_delete_related = field.widget.can_change_related = field.widget.can_view_related = False
-        return field
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        return without_links(field)
 
 
 class ChainInline(OrderedInline):
@@ -82,7 +81,7 @@ class ChainInline(OrderedInline):
 
     model = ChainEntry
     stage = ""
-    fields = ("position", "processor", "enabled")
+    fields = ("processor", "enabled", "position")
     verbose_name = _("guardrail")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ChainEntry]:
@@ -120,7 +119,8 @@ class ToolInline(OrderedInline):
 
     model = AgentTool
     formset = OrderedFormSet
-    fields = ("position", "tool")
+    fields = ("tool", "position")
+    verbose_name = _("tool")
     verbose_name_plural = _("Tools it may use")
 
     def shared_choices(self) -> list[tuple[Any, str]]:

@@ -10,6 +10,15 @@ from django.shortcuts import get_object_or_404
 from unfold.admin import ModelAdmin
 
 
+def without_links(field: Any) -> Any:
+    """The same form field without the buttons that would open another form on top of this one."""
+    widget = getattr(field, "widget", None)
+    for button in ("can_add_related", "can_change_related", "can_delete_related", "can_view_related"):
+        if hasattr(widget, button):
+            setattr(widget, button, False)
+    return field
+
+
 class ConsoleAdmin(ModelAdmin):
     """An editable area. Lists never count all rows of a table for the sake of a number nobody needs."""
 

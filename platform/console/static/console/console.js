@@ -78,7 +78,7 @@
   function showFields(root) {
     for (const input of root.querySelectorAll("[data-show-if]")) {
       const scope = input.closest("[data-options-scope], form");
-      const holder = input.closest(".gh-row__field, .form-row, [class*=field-option]") ?? input.parentElement.parentElement;
+      const holder = input.closest(".gh-row__field, .form-row, .field-line") ?? input.parentElement.parentElement;
       const shown = input.dataset.showIf.split("&").every((condition) => {
         const [name, values] = condition.split("=");
         return valueOf(scope, name).some((value) => values.split("|").map((one) => one.toLowerCase()).includes(value.toLowerCase()));
