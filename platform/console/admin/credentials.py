@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonRes
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
+from unfold.widgets import UnfoldAdminURLInputWidget
 
 from agents.credentials import credential_save, credential_test
 from agents.models import ProviderCredential
@@ -21,6 +22,7 @@ from processors.engine.errors import GatehouseError
 
 
 class CredentialForm(forms.ModelForm):
+    base_url = forms.URLField(label=_("address"), required=False, assume_scheme="https", widget=UnfoldAdminURLInputWidget(), help_text=_("Only for OpenAI-compatible services."))  # fmt: skip
     secret_input = SecretField(label=_("secret key"), required=False, help_text=_("Stored encrypted. Nobody can read it again, you neither."))  # fmt: skip
 
     class Meta:

@@ -27,14 +27,23 @@ LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("one year")),
 
 class KeyForm(forms.Form):
     name = forms.CharField(label=_("What uses this key?"), max_length=100, widget=UnfoldAdminTextInputWidget(), help_text=_("For example “help centre”."))  # fmt: skip
-    owner = forms.ModelChoiceField(User.objects.none(), label=_("Whose rights has it?"), widget=UnfoldAdminSelectWidget(), help_text=_("The key may do what this person may do."))  # fmt: skip
+    owner = forms.CharField(label=_("Whose rights has it?"), max_length=150, widget=UnfoldAdminTextInputWidget(), help_text=_("A user name. The key may do what this person may do."))  # fmt: skip
     lifetime = forms.ChoiceField(label=_("How long is it valid?"), choices=LIFETIMES, initial="90", required=False, widget=UnfoldAdminSelectWidget())  # fmt: skip
 
     def __init__(self, *args: Any, actor: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        people = User.objects.filter(is_active=True) if actor.is_superuser else User.objects.filter(pk=actor.pk)
-        self.fields["owner"].queryset = people.order_by("username")[:1000]  # type: ignore[attr-defined]
-        self.fields["owner"].initial = actor.pk
+        self.actor = actor
+        self.fields["owner"].initial = actor.get_username()
+        self.fields["owner"].disabled = not actor.is_superuser
+
+    def clean_owner(self) -> User:
+        """The person; only the owner of the house makes keys for others."""
+        if not self.actor.is_superuser:
+            return User.objects.get(pk=self.actor.pk)
+        owner = User.objects.filter(username=self.cleaned_data["owner"], is_active=True).first()
+        if owner is None:
+            raise forms.ValidationError(_("Nobody with this user name may sign in. Write the name as it stands under “People”."))
+        return owner
 
 
 @admin.register(ApiKey, site=site)

@@ -16,6 +16,7 @@ from unfold.paginator import InfinitePaginator
 from agents.models import Run
 from audit.models import Violation
 from console.admin.pages import ReadOnlyAdmin
+from console.audit_words import action_words, hook_words
 from console.message_view import brief
 from console.site import site
 
@@ -56,9 +57,14 @@ class RunAdmin(ReadOnlyAdmin):
         context = self.page_context(
             request, run, title=_("Run of “%(agent)s”") % {"agent": run.agent}, run=run, took=self.seconds(run),
             colour=STATUS_COLOURS.get(run.status, "info"), calls=calls, stats=_stat_rows(run.stats),
-            violations=list(Violation.objects.filter(run_id=run.pk).order_by("sequence")[:100]) if may_audit else [],
+            violations=_violation_rows(run) if may_audit else [],
         )  # fmt: skip
         return TemplateResponse(request, "admin/console/run.html", context)
+
+
+def _violation_rows(run: Run) -> list[dict[str, Any]]:
+    found = Violation.objects.filter(run_id=run.pk).order_by("sequence")[:100]
+    return [{"violation": one, "done": action_words(one.action), "moment": hook_words(one.hook)} for one in found]
 
 
 def _stat_rows(stats: Any) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from audit.models import Review, Violation
 from audit.selectors import violations_csv
 from console.reviews import review_save
 from console.admin.pages import ReadOnlyAdmin
+from console.audit_words import action_words, hook_words, place_words
 from console.site import site
 from processors.models import Processor
 
@@ -42,7 +43,7 @@ class ReviewForm(forms.ModelForm):
 
 @admin.register(Violation, site=site)
 class ViolationAdmin(ReadOnlyAdmin):
-    list_display = ("at", "outcome_label", "guardrail", "message_short", "action", "agent_slug", "user_label", "channel")
+    list_display = ("at", "outcome_label", "guardrail", "message_short", "done", "agent_slug", "user_label", "channel")
     list_filter = (
         ("outcome", ChoicesDropdownFilter), ("processor_id", FieldTextFilter), ("agent_slug", FieldTextFilter),
         ("user_label", FieldTextFilter), ("channel", FieldTextFilter), ("at", RangeDateFilter),
@@ -72,6 +73,10 @@ class ViolationAdmin(ReadOnlyAdmin):
     def guardrail(self, obj: Violation) -> str:
         return obj.processor_name or obj.processor_id
 
+    @display(description=_("what was done"), ordering="action")
+    def done(self, obj: Violation) -> str:
+        return action_words(obj.action)
+
     @display(description=_("message"))
     def message_short(self, obj: Violation) -> str:
         return obj.message if len(obj.message) <= 80 else obj.message[:79] + "…"
@@ -90,6 +95,7 @@ class ViolationAdmin(ReadOnlyAdmin):
                 return HttpResponseRedirect(reverse("admin:audit_violation_change", args=[violation.pk]))
         context = self.page_context(
             request, violation, title=_("Violation %(row)s") % {"row": violation.sequence}, violation=violation,
+            moment=hook_words(violation.hook), place=place_words(violation.where), done=action_words(violation.action),
             colour=OUTCOME_COLOURS.get(violation.outcome, "info"), review=review, review_form=form if may_review else None,
             run=Run.objects.filter(pk=violation.run_id).only("pk", "thread_id").first(),
             guardrail=Processor.objects.filter(slug=violation.processor_id).only("pk", "name").first(),
