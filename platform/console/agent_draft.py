@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.models import Agent, AgentVersion, ProviderCredential
 from agents.snapshot import agent_snapshot, snapshot_diff
+
+from agents.models import Agent, AgentVersion, ProviderCredential
 from console.effective_chain import effective_chains
 
 OWN_MODELS = ("local/smollm2", "scripted/practice")

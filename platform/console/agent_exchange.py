@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agents.actions import agent_clone, agent_export, agent_import, agent_import_preview
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -15,7 +16,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from agents.actions import agent_clone, agent_export, agent_import, agent_import_preview
 from agents.models import Agent
 from console.agent_templates import TEMPLATES, template_agent
 from processors.engine.errors import GatehouseError
@@ -27,7 +27,9 @@ LARGEST_FILE = 1_000_000
 
 
 class CloneForm(forms.Form):
-    name = forms.CharField(label=gettext_lazy("Name of the copy"), max_length=200, widget=UnfoldAdminTextInputWidget())
+    name = forms.CharField(
+        label=gettext_lazy("Name of the copy"), max_length=200, widget=UnfoldAdminTextInputWidget()
+    )
     slug = forms.CharField(label=gettext_lazy("Short name"), max_length=100, validators=[validate_slug], widget=UnfoldAdminTextInputWidget(),
                            help_text=gettext_lazy("Letters, numbers and hyphens. Used in addresses; it can't be changed later."))  # fmt: skip
 
@@ -53,7 +55,9 @@ class ImportForm(forms.Form):
             try:
                 cleaned["text"] = upload.read().decode("utf-8")
             except UnicodeDecodeError:
-                raise forms.ValidationError(_("This is no text file. Choose a file that “Export” made.")) from None
+                raise forms.ValidationError(
+                    _("This is no text file. Choose a file that “Export” made.")
+                ) from None
         if not cleaned.get("text", "").strip():
             raise forms.ValidationError(_("Choose a file or paste its text."))
         return cleaned
@@ -67,10 +71,14 @@ def clone_page(area: AgentAdmin, request: HttpRequest, object_id: str) -> HttpRe
     start = {"name": _("Copy of %(name)s") % {"name": agent.name}, "slug": f"{agent.slug}-copy"[:100]}
     form = CloneForm(request.POST or None, initial=start)
     if request.method == "POST" and form.is_valid():
-        copy = agent_clone(actor=request.user, agent=agent, slug=form.cleaned_data["slug"], name=form.cleaned_data["name"])
+        copy = agent_clone(
+            actor=request.user, agent=agent, slug=form.cleaned_data["slug"], name=form.cleaned_data["name"]
+        )
         messages.success(request, _("“%(copy)s” is a copy of “%(agent)s”. Nobody can use it until you publish it.") % {"copy": copy, "agent": agent})  # fmt: skip
         return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[copy.pk]))
-    context = area.page_context(request, agent, title=_("Copy “%(agent)s”") % {"agent": agent}, form=form, button=_("Make the copy"))
+    context = area.page_context(
+        request, agent, title=_("Copy “%(agent)s”") % {"agent": agent}, form=form, button=_("Make the copy")
+    )
     return TemplateResponse(request, "admin/console/simple_form.html", context)
 
 
@@ -95,7 +103,10 @@ def import_page(area: AgentAdmin, request: HttpRequest) -> HttpResponse:
             preview = agent_import_preview(actor=request.user, text=text)
             if "confirm" in request.POST:
                 agent = agent_import(actor=request.user, text=text)
-                messages.success(request, _("“%(agent)s” is imported as a draft. Publish it when it is right.") % {"agent": agent})
+                messages.success(
+                    request,
+                    _("“%(agent)s” is imported as a draft. Publish it when it is right.") % {"agent": agent},
+                )
                 return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
         except (GatehouseError, ValueError) as problem:
             preview = None

@@ -19,7 +19,9 @@ class ModelInput(forms.TextInput):
     template_name = "console/widgets/model.html"
 
     def __init__(self) -> None:
-        super().__init__({"class": " ".join(widgets.INPUT_CLASSES), "autocomplete": "off", "spellcheck": "false"})
+        super().__init__(
+            {"class": " ".join(widgets.INPUT_CLASSES), "autocomplete": "off", "spellcheck": "false"}
+        )
         self.models: list[str] = []
         self.test_url = ""
 
@@ -38,7 +40,11 @@ class AgentForm(forms.ModelForm):
 
     class Meta:
         model = Agent
-        fields = "__all__"
+        fields = (
+            "name", "slug", "description", "instructions", "is_active", "model", "credential", "fallbacks", "temperature",
+            "max_output_tokens", "access", "allowed_groups", "when_busy", "history_messages", "max_steps", "max_total_tokens",
+            "max_seconds", "max_processor_retries",
+        )  # fmt: skip
         widgets = {
             "instructions": widgets.UnfoldAdminTextareaWidget({"rows": 10}),
             "model": ModelInput(),
@@ -51,11 +57,17 @@ class AgentForm(forms.ModelForm):
             self.fields["expected_revision"].initial = self.instance.revision
         if "access" in self.fields and "allowed_groups" in self.fields:
             self.fields["access"].widget.attrs["data-option"] = "access"
-            self.fields["allowed_groups"].widget.attrs.update({"data-show-if": "access=groups", "data-columns": "1"})
+            self.fields["allowed_groups"].widget.attrs.update(
+                {"data-show-if": "access=groups", "data-columns": "1"}
+            )
             if not Group.objects.exists():
-                self.fields["allowed_groups"].help_text = _("There are no groups yet; make one under “Roles”.")
+                self.fields["allowed_groups"].help_text = _(
+                    "There are no groups yet; make one under “Roles”."
+                )
         helps = {
-            "instructions": _("What the agent is for, how it speaks and what it must not do, in your own words."),
+            "instructions": _(
+                "What the agent is for, how it speaks and what it must not do, in your own words."
+            ),
             "temperature": _("0 is sober, 1 is inventive. Empty: the model's own setting."),
             "max_steps": _("How often it may call the model for one answer, for example after a tool."),
             "max_total_tokens": _("Empty: no limit."),
@@ -71,7 +83,9 @@ class AgentForm(forms.ModelForm):
         expected: int | None = self.cleaned_data["expected_revision"]
         if self.instance.pk and expected is not None:
             # locked until this request's transaction ends, so a second editor waits here and is then told
-            current = Agent.objects.select_for_update().values_list("revision", flat=True).get(pk=self.instance.pk)
+            current = (
+                Agent.objects.select_for_update().values_list("revision", flat=True).get(pk=self.instance.pk)
+            )
             if current != expected:
                 raise forms.ValidationError(_("Somebody else saved this agent while you were editing, so nothing was saved. Open it in a second tab, compare, and enter your change again there."))  # fmt: skip
         return expected
@@ -82,7 +96,10 @@ class AgentForm(forms.ModelForm):
             self.add_error("allowed_groups", _("Choose at least one group, or let everyone chat."))
         model = cleaned.get("model", "")
         if model and "/" not in model:
-            self.add_error("model", _("Write the provider and the model with a slash between them, for example local/smollm2."))
+            self.add_error(
+                "model",
+                _("Write the provider and the model with a slash between them, for example local/smollm2."),
+            )
         return cleaned
 
     def add_error(self, field: str | None, error: Any) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agents.actions import agent_publish, agent_restore
+from agents.credentials import model_test
+from agents.snapshot import agent_snapshot, snapshot_diff
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -14,10 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from agents.actions import agent_publish, agent_restore
-from agents.credentials import model_test
 from agents.models import AgentVersion, ProviderCredential
-from agents.snapshot import agent_snapshot, snapshot_diff
 from console.agent_draft import draft_of
 from console.effective_chain import effective_chains
 from processors.engine.errors import GatehouseError
@@ -51,7 +51,10 @@ def publish_page(area: AgentAdmin, request: HttpRequest, object_id: str) -> Http
         except (GatehouseError, ValueError) as problem:
             form.add_error(None, str(problem))
         else:
-            messages.success(request, _("Version %(number)s of “%(agent)s” is live.") % {"number": version.number, "agent": agent})
+            messages.success(
+                request,
+                _("Version %(number)s of “%(agent)s” is live.") % {"number": version.number, "agent": agent},
+            )
             return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
     warnings = [sentence for chain in effective_chains(agent) for sentence in chain.warnings]
     context = area.page_context(request, agent, title=_("Publish “%(agent)s”") % {"agent": agent}, form=form, draft=draft, warnings=warnings)  # fmt: skip
@@ -102,7 +105,9 @@ def _restore(area: AgentAdmin, request: HttpRequest, object_id: str, version: Ag
 
 def test_model(area: AgentAdmin, request: HttpRequest) -> HttpResponse:
     """Try a model with a credential: {"ok": bool, "message": a sentence}."""
-    if request.method != "POST" or not (area.has_change_permission(request) or area.has_add_permission(request)):
+    if request.method != "POST" or not (
+        area.has_change_permission(request) or area.has_add_permission(request)
+    ):
         raise PermissionDenied
     name = request.POST.get("model", "").strip()
     credential = ProviderCredential.objects.filter(pk=request.POST.get("credential") or None).first()

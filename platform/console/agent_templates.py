@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents.snapshot import agent_snapshot
+from audit.changes import change_record
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent, ChainEntry
-from agents.snapshot import agent_snapshot
-from audit.changes import change_record
 from processors.engine.registry import registry
 from processors.models import Processor
 
@@ -28,7 +28,11 @@ class AgentTemplate:
     chain: tuple[tuple[str, str], ...] = ()
 
 
-_GUARD_IN = (("input", "unicode-normalizer"), ("input", "prompt-injection-detector"), ("input", "pii-detector"))
+_GUARD_IN = (
+    ("input", "unicode-normalizer"),
+    ("input", "prompt-injection-detector"),
+    ("input", "pii-detector"),
+)
 _GUARD_OUT = (("output", "pii-detector"), ("output", "system-prompt-scrubber"), ("output", "link-guard"))
 
 TEMPLATES = (

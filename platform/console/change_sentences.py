@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from agents.snapshot import snapshot_diff
 from audit.models import Change
+from django.utils.translation import gettext as _
+
 from console.message_view import brief
 
 
@@ -35,7 +35,7 @@ def words(name: str) -> str:
 
 
 def _is_snapshot(value: Any) -> bool:
-    return isinstance(value, dict) and "chain" in value or isinstance(value, dict) and "chains" in value
+    return (isinstance(value, dict) and "chain" in value) or (isinstance(value, dict) and "chains" in value)
 
 
 def _differences(before: dict[str, Any], after: dict[str, Any], path: str = "") -> list[str]:
@@ -53,5 +53,7 @@ def _differences(before: dict[str, Any], after: dict[str, Any], path: str = "") 
         elif name not in after or new in (None, "", []):
             found.append(_("%(name)s is no longer set; it was %(old)s.") % {"name": label, "old": brief(old)})
         else:
-            found.append(_("%(name)s: %(old)s → %(new)s") % {"name": label, "old": brief(old), "new": brief(new)})
+            found.append(
+                _("%(name)s: %(old)s → %(new)s") % {"name": label, "old": brief(old), "new": brief(new)}
+            )
     return found

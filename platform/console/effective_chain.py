@@ -47,13 +47,23 @@ class EffectiveChain:
 
 def effective_chains(agent: Agent) -> list[EffectiveChain]:
     """The three chains of the draft as they would run: guardrails for every agent stand outermost. Two queries."""
-    entries = [entry for entry in agent.chain.select_related("processor") if entry.enabled] if agent.pk else []
+    entries = (
+        [entry for entry in agent.chain.select_related("processor") if entry.enabled] if agent.pk else []
+    )
     everywhere = list(Processor.objects.exclude(mandatory="").order_by("name", "pk"))
-    titles = {"input": _("On what people write"), "output": _("On what the agent answers"), "error": _("When the provider fails")}
+    titles = {
+        "input": _("On what people write"),
+        "output": _("On what the agent answers"),
+        "error": _("When the provider fails"),
+    }
     chains = []
     for stage in STAGES:
         own = [_link(entry.processor, mandatory=False) for entry in entries if entry.stage == stage]
-        outer = [_link(one, mandatory=True) for one in everywhere if one.mandatory in (stage, "both") and stage != "error"]
+        outer = [
+            _link(one, mandatory=True)
+            for one in everywhere
+            if one.mandatory in (stage, "both") and stage != "error"
+        ]
         links = outer + own if stage == "input" else own + outer
         chains.append(EffectiveChain(stage, titles[stage], links, order_warnings(links, stage)))
     return chains

@@ -19,6 +19,7 @@ from processors.engine.ports import BuildContext
 from processors.engine.registry import ProcessorKind, registry
 from processors.models import Processor
 
+
 class UnaskedModel:
     """Stands for whatever model a guardrail names while its settings are checked; it is never asked anything."""
 
@@ -66,7 +67,9 @@ class GuardrailForm(forms.ModelForm):
         if self.kind is not None and self.kind.redacts and "on_error" in self.fields:
             field = self.fields["on_error"]
             field.choices = [(Processor.OnError.BLOCK, Processor.OnError.BLOCK.label)]  # type: ignore[attr-defined]
-            field.help_text = _("This kind changes texts, so it can't let a text pass that it could not check.")
+            field.help_text = _(
+                "This kind changes texts, so it can't let a text pass that it could not check."
+            )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -86,7 +89,7 @@ class GuardrailForm(forms.ModelForm):
         for node in self.nodes:
             name = f"{PREFIX}{node.name}"
             field, value = self.fields[name], cleaned.get(name)
-            if isinstance(field, SecretField) and not value or isinstance(field, UnknownField):
+            if (isinstance(field, SecretField) and not value) or isinstance(field, UnknownField):
                 if node.name in stored:
                     values[node.name] = stored[node.name]
                 continue
@@ -113,7 +116,11 @@ class GuardrailForm(forms.ModelForm):
     def clean_expected_revision(self) -> int | None:
         expected: int | None = self.cleaned_data["expected_revision"]
         if self.instance.pk and expected is not None:
-            current = Processor.objects.select_for_update().values_list("revision", flat=True).get(pk=self.instance.pk)
+            current = (
+                Processor.objects.select_for_update()
+                .values_list("revision", flat=True)
+                .get(pk=self.instance.pk)
+            )
             if current != expected:
                 raise forms.ValidationError(_("Somebody else saved this guardrail while you were editing, so nothing was saved. Open it in a second tab, compare, and enter your change again there."))  # fmt: skip
         return expected
@@ -147,7 +154,9 @@ def option_fieldsets(kind_slug: str) -> list[tuple[Any, dict[str, Any]]]:
         if node.schema.get("x-advanced"):
             advanced.append(f"{PREFIX}{node.name}")
         else:
-            groups.setdefault(node.schema.get("x-group") or _("What it looks for and does"), []).append(f"{PREFIX}{node.name}")
+            groups.setdefault(node.schema.get("x-group") or _("What it looks for and does"), []).append(
+                f"{PREFIX}{node.name}"
+            )
     sets: list[tuple[Any, dict[str, Any]]] = [(title, {"fields": names}) for title, names in groups.items()]
     if advanced:
         sets.append((_("More settings"), {"fields": advanced, "classes": ["collapse"]}))
@@ -160,7 +169,12 @@ def _places_of(kind: ProcessorKind | None) -> list[tuple[str, Any]]:
     if kind is None:
         return choices
     stages = kind.stages
-    fits = {"": True, "input": "input" in stages, "output": "output" in stages, "both": {"input", "output"} <= set(stages)}
+    fits = {
+        "": True,
+        "input": "input" in stages,
+        "output": "output" in stages,
+        "both": {"input", "output"} <= set(stages),
+    }
     return [(value, label) for value, label in choices if fits[value]]
 
 

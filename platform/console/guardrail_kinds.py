@@ -18,7 +18,11 @@ STAGE_WORDS = {
 
 def kind_title(slug: str) -> str:
     """The kind's title; one whose package is gone is called broken."""
-    return registry.get(slug).title if slug in registry else _("broken: “%(slug)s” is not installed") % {"slug": slug}
+    return (
+        registry.get(slug).title
+        if slug in registry
+        else _("broken: “%(slug)s” is not installed") % {"slug": slug}
+    )
 
 
 def kind_cards() -> list[dict[str, Any]]:

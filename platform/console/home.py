@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from audit.models import ProcessorHour, Violation
 from django.db.models import Count, FloatField, Q, Sum
 from django.db.models.functions import Cast, TruncDay
 from django.http import HttpRequest
@@ -16,7 +17,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.models import Agent, ProviderCredential, Run
-from audit.models import ProcessorHour, Violation
 from processors.engine.registry import registry
 from processors.models import Processor
 
@@ -59,7 +59,10 @@ def home_context(request: HttpRequest) -> dict[str, Any]:
     user = request.user
     sees_runs, sees_audit = user.has_perm("agents.view_run"), user.has_perm("audit.view_violation")
     context: dict[str, Any] = {
-        "tiles": [*(run_tiles(midnight) if sees_runs else ()), *(audit_tiles(midnight) if sees_audit else ())],
+        "tiles": [
+            *(run_tiles(midnight) if sees_runs else ()),
+            *(audit_tiles(midnight) if sees_audit else ()),
+        ],
         "notices": notices(request, midnight, sees_runs=sees_runs, sees_audit=sees_audit),
         "chart": violations_by_day(midnight) if sees_audit else None,
         "steps": [],
@@ -88,7 +91,9 @@ def run_tiles(midnight: datetime) -> list[Tile]:
 
 def audit_tiles(midnight: datetime) -> list[Tile]:
     """Findings and the slowest guardrail of today. Two queries."""
-    outcomes = dict(Violation.objects.filter(at__gte=midnight).order_by().values_list("outcome").annotate(Count("pk")))
+    outcomes = dict(
+        Violation.objects.filter(at__gte=midnight).order_by().values_list("outcome").annotate(Count("pk"))
+    )
     slowest = (
         ProcessorHour.objects.filter(hour__gte=midnight, evaluated__gt=0).order_by().values("processor_id")
         .annotate(took=Sum("seconds") / Cast(Sum("evaluated"), FloatField())).order_by("-took").first()
@@ -109,23 +114,61 @@ def notices(request: HttpRequest, midnight: datetime, *, sees_runs: bool, sees_a
     if request.user.has_perm("processors.view_processor"):
         for guardrail in Processor.objects.exclude(kind__in=[kind.slug for kind in registry])[:5]:
             url = reverse("admin:processors_processor_change", args=[guardrail.pk])
-            found.append(Notice(_("“%(name)s” is broken: its kind “%(kind)s” is not installed. Agents with it can't be published.") % {"name": guardrail, "kind": guardrail.kind}, url, True))
+            found.append(
+                Notice(
+                    _(
+                        "“%(name)s” is broken: its kind “%(kind)s” is not installed. Agents with it can't be published."
+                    )
+                    % {"name": guardrail, "kind": guardrail.kind},
+                    url,
+                    True,
+                )
+            )
     if sees_audit:
         failing = (
-            Violation.objects.filter(at__gte=midnight, outcome__in=("error", "not_scanned")).order_by()
-            .values_list("processor_id").annotate(count=Count("pk")).order_by("-count")[:3]
+            Violation.objects.filter(at__gte=midnight, outcome__in=("error", "not_scanned"))
+            .order_by()
+            .values_list("processor_id")
+            .annotate(count=Count("pk"))
+            .order_by("-count")[:3]
         )
         for slug, count in failing:
             url = f"{reverse('admin:audit_violation_changelist')}?processor_id={slug}&outcome__exact=error"
-            found.append(Notice(ngettext("“%(slug)s” failed %(count)d time today.", "“%(slug)s” failed %(count)d times today.", count) % {"slug": slug, "count": count}, url, True))
+            found.append(
+                Notice(
+                    ngettext(
+                        "“%(slug)s” failed %(count)d time today.",
+                        "“%(slug)s” failed %(count)d times today.",
+                        count,
+                    )
+                    % {"slug": slug, "count": count},
+                    url,
+                    True,
+                )
+            )
     if sees_runs:
         waiting = Run.objects.filter(status=Run.Status.WAITING).count()
         if waiting:
             url = f"{reverse('admin:agents_run_changelist')}?status__exact=waiting"
-            found.append(Notice(ngettext("%(count)d answer waits for somebody to approve a tool call.", "%(count)d answers wait for somebody to approve a tool call.", waiting) % {"count": waiting}, url))
+            found.append(
+                Notice(
+                    ngettext(
+                        "%(count)d answer waits for somebody to approve a tool call.",
+                        "%(count)d answers wait for somebody to approve a tool call.",
+                        waiting,
+                    )
+                    % {"count": waiting},
+                    url,
+                )
+            )
     if request.user.has_perm("agents.view_agent"):
         for agent in Agent.objects.filter(published__isnull=True, is_active=True).only("pk", "name")[:3]:
-            found.append(Notice(_("“%(agent)s” was never published, so nobody can use it.") % {"agent": agent}, reverse("admin:agents_agent_change", args=[agent.pk])))
+            found.append(
+                Notice(
+                    _("“%(agent)s” was never published, so nobody can use it.") % {"agent": agent},
+                    reverse("admin:agents_agent_change", args=[agent.pk]),
+                )
+            )
     return found
 
 
@@ -133,8 +176,12 @@ def violations_by_day(midnight: datetime) -> dict[str, Any]:
     """Checks and findings of the last fourteen days, for the chart and for the table beside it. One query."""
     first = midnight - timedelta(days=DAYS_SHOWN - 1)
     rows = (
-        ProcessorHour.objects.filter(hour__gte=first).order_by().annotate(day=TruncDay("hour")).values("day")
-        .annotate(checks=Sum("evaluated"), findings=Sum("violations"), failures=Sum("errors")).order_by("day")
+        ProcessorHour.objects.filter(hour__gte=first)
+        .order_by()
+        .annotate(day=TruncDay("hour"))
+        .values("day")
+        .annotate(checks=Sum("evaluated"), findings=Sum("violations"), failures=Sum("errors"))
+        .order_by("day")
     )
     by_day = {timezone.localtime(row["day"]).date(): row for row in rows}
     days = [(first + timedelta(days=offset)).date() for offset in range(DAYS_SHOWN)]

@@ -25,7 +25,9 @@ class Shown:
 
 def readable(message: Message) -> Shown:
     """What stands in a message's parts, in order."""
-    side, who = {"user": ("person", _("Person")), "assistant": ("agent", _("Agent"))}.get(message.role, ("note", message.role))
+    side, who = {"user": ("person", _("Person")), "assistant": ("agent", _("Agent"))}.get(
+        message.role, ("note", message.role)
+    )
     return Shown(side, who, message, [line for part in message.parts for line in _lines(part) if line[1]])
 
 
@@ -37,7 +39,13 @@ def _lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         return [("reasoning", str(part.get("text") or part.get("reasoning") or ""))]
     if kind == "tool-invocation":
         call = part.get("toolInvocation") or part
-        lines = [("tool", _("Tool %(name)s was called with %(args)s") % {"name": call.get("toolName", ""), "args": brief(call.get("args"))})]
+        lines = [
+            (
+                "tool",
+                _("Tool %(name)s was called with %(args)s")
+                % {"name": call.get("toolName", ""), "args": brief(call.get("args"))},
+            )
+        ]
         if "result" in call:
             lines.append(("tool", _("It returned %(result)s") % {"result": brief(call["result"])}))
         return lines

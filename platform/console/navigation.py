@@ -37,7 +37,12 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     ]
     for title, entries in SECTIONS:
         items = [
-            {"title": name, "icon": icon, "link": reverse(f"admin:{model}_changelist"), "permission": _allows(permission)}
+            {
+                "title": name,
+                "icon": icon,
+                "link": reverse(f"admin:{model}_changelist"),
+                "permission": _allows(permission),
+            }
             for name, icon, model, permission in entries
             if request.user.has_perm(permission)
         ]

@@ -6,17 +6,17 @@ import json
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
-from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
-
-from agents.models import Agent
 from agents.run_log import read
 from agents.services.runs import RunRefused, draft_run_start, run_launch
 from agents.snapshot import agent_snapshot
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from processors.build import build_context
+
+from agents.models import Agent
 from console.effective_chain import Link, effective_chains
 from console.trial import LONGEST_TEXT, Trial, run_trial
-from processors.build import build_context
 from processors.engine.errors import GatehouseError
 from processors.engine.messages import assistant_message, user_message
 from processors.engine.processor import ChainEntry
@@ -44,7 +44,11 @@ def walk(area: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResponse
     as_ = as_ if as_ in {"input", "output", "tool"} else "input"
     steps, outcome = walk_chain(agent, text, as_)
     context = {"steps": steps, "outcome": outcome, "as_": as_, "text": text}
-    if as_ == "input" and outcome is not None and not any(step["trial"] and step["trial"].verdict == "error" for step in steps):
+    if (
+        as_ == "input"
+        and outcome is not None
+        and not any(step["trial"] and step["trial"].verdict == "error" for step in steps)
+    ):
         context["prompt"] = sent_prompt(agent, text)
     return TemplateResponse(request, "admin/console/walk.html", context)
 
@@ -82,8 +86,12 @@ def _entry(link: Link) -> ChainEntry:
 def sent_prompt(agent: Agent, text: str) -> list[dict[str, str]]:
     """What the model would be sent: [{"role", "text"}], with the draft's instructions and its whole input chain."""
     links = next(chain.links for chain in effective_chains(agent) if chain.stage == "input")
-    trial = run_trial([_entry(link) for link in links if not link.broken], text, "input", instructions=agent.instructions)
-    return [{"role": str(message["role"]), "text": _prompt_text(message["content"])} for message in trial.prompt]
+    trial = run_trial(
+        [_entry(link) for link in links if not link.broken], text, "input", instructions=agent.instructions
+    )
+    return [
+        {"role": str(message["role"]), "text": _prompt_text(message["content"])} for message in trial.prompt
+    ]
 
 
 def _prompt_text(content: Any) -> str:
@@ -101,7 +109,9 @@ def chat(area: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResponse
     if not text:
         return JsonResponse({"message": _("Write a message first.")}, status=400)
     try:
-        run = draft_run_start(user=request.user, snapshot=agent_snapshot(agent), text=text, history=_history(request))
+        run = draft_run_start(
+            user=request.user, snapshot=agent_snapshot(agent), text=text, history=_history(request)
+        )
         run_launch(run)
     except RunRefused as refusal:
         return JsonResponse({"message": str(refusal)}, status=getattr(refusal, "status", 400))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import transaction
-
 from audit.changes import change_record
 from audit.models import Review, Violation
+from django.db import transaction
 
 
 @transaction.atomic
@@ -18,5 +17,7 @@ def review_save(*, actor: Any, violation: Violation, verdict: str, note: str = "
     review, _made = Review.objects.update_or_create(
         violation_id=violation.pk, defaults={"verdict": verdict, "note": note, "reviewer": actor}
     )
-    change_record(actor=actor, action="reviewed", obj=violation, before=before, after={"verdict": verdict, "note": note})
+    change_record(
+        actor=actor, action="reviewed", obj=violation, before=before, after={"verdict": verdict, "note": note}
+    )
     return review

@@ -49,7 +49,9 @@ def plain_words(error: Any) -> str:
     return str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
 
 
-def show_errors(form: forms.BaseForm, nodes: Sequence[Node], problem: ValidationError, *, prefix: str) -> None:
+def show_errors(
+    form: forms.BaseForm, nodes: Sequence[Node], problem: ValidationError, *, prefix: str
+) -> None:
     """Put each of Pydantic's errors at its field; one that names no place goes to the field that it mentions."""
     for error in problem.errors(include_url=False, include_input=False):
         path = [part for part in error["loc"] if not _is_branch(part, nodes)] or [None]

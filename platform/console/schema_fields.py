@@ -100,12 +100,11 @@ class TypedSelectField(forms.TypedChoiceField):
 
 def _text(node: Node) -> forms.Field:
     long = node.schema.get("x-widget") == "textarea" or node.schema.get("maxLength", 0) > LONG_TEXT
-    field = forms.CharField(
+    return forms.CharField(
         strip=False, max_length=node.schema.get("maxLength"), required=_needed(node),
         widget=widgets.UnfoldAdminTextareaWidget({"rows": 4}) if long else widgets.UnfoldAdminTextInputWidget(),
         empty_value=None if node.nullable else "",
     )  # fmt: skip
-    return field
 
 
 def _pattern(node: Node) -> forms.Field:
@@ -193,6 +192,8 @@ fields.register(lambda node: node.type == "integer", _integer)
 fields.register(lambda node: node.type == "number", _number)
 fields.register(lambda node: node.type == "boolean", _boolean)
 fields.register(lambda node: node.type == "enum", TypedSelectField)
-fields.register(lambda node: node.type == "array" and node.items.type in {"string", "integer", "number"}, _lines)
+fields.register(
+    lambda node: node.type == "array" and node.items.type in {"string", "integer", "number"}, _lines
+)
 fields.register(lambda node: node.type == "array" and node.items.type == "enum", _checkboxes)
 fields.register(lambda node: bool(node.schema.get("writeOnly")) or node.schema.get("format") == "password" or node.schema.get("x-widget") == "secret", _secret)  # fmt: skip

@@ -71,7 +71,9 @@ class Node:
     def values(self) -> Node:
         """The node of a dictionary's values."""
         schema = self.schema.get("additionalProperties")
-        return make_node(self.name, schema if isinstance(schema, dict) else {"type": "string"}, self.definitions)
+        return make_node(
+            self.name, schema if isinstance(schema, dict) else {"type": "string"}, self.definitions
+        )
 
     @property
     def properties(self) -> list[Node]:
@@ -83,7 +85,9 @@ class Node:
         ]
 
 
-def make_node(name: str, schema: dict[str, Any], definitions: dict[str, Any], *, required: bool = False) -> Node:
+def make_node(
+    name: str, schema: dict[str, Any], definitions: dict[str, Any], *, required: bool = False
+) -> Node:
     """Resolve `$ref` and `anyOf [X, null]`. A field's own title and help win over those of what it refers to."""
     resolved, nullable = _resolve(schema, definitions)
     return Node(name, resolved, definitions, required, nullable)
@@ -120,7 +124,11 @@ def _resolve(schema: dict[str, Any], definitions: dict[str, Any]) -> tuple[dict[
 
 def _type_of_alternatives(schema: dict[str, Any]) -> str:
     """`int | float` is a number; `Literal | Literal` an enumeration; anything else has no one type."""
-    kinds = {one.get("type", "") for one in schema.get("anyOf", schema.get("oneOf", ())) if one.get("type") != "null"}
+    kinds = {
+        one.get("type", "")
+        for one in schema.get("anyOf", schema.get("oneOf", ()))
+        if one.get("type") != "null"
+    }
     if kinds and kinds <= {"integer", "number"}:
         return "number"
     return ""

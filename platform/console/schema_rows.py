@@ -24,7 +24,9 @@ class OptionsForm(forms.Form):
 
     def options(self) -> dict[str, Any]:
         """The cleaned values by setting name. Call after `is_valid()`."""
-        return {node.name: self.cleaned_data[node.name] for node in self.nodes if node.name in self.cleaned_data}
+        return {
+            node.name: self.cleaned_data[node.name] for node in self.nodes if node.name in self.cleaned_data
+        }
 
 
 def options_form(nodes: Sequence[Node]) -> type[OptionsForm]:
@@ -42,7 +44,9 @@ def field_for(node: Node) -> forms.Field:
     return field
 
 
-def place_error(form: forms.BaseForm, path: Sequence[Any], message: str, *, field_name: str | None = None) -> None:
+def place_error(
+    form: forms.BaseForm, path: Sequence[Any], message: str, *, field_name: str | None = None
+) -> None:
     """Show a message at the field that a path such as ("rules", 1, "pattern") names, at the top if there is none."""
     name = field_name or str(path[0])
     field = form.fields.get(name)
@@ -77,7 +81,11 @@ class RowsWidget(forms.Widget):
             used = not self.optional or f"{name}-used" in data
             return [self.row_form(data, prefix=f"{name}-0")] if used else []
         indexes = data.getlist(f"{name}-row") if hasattr(data, "getlist") else data.get(f"{name}-row", [])
-        return [self.row_form(data, prefix=f"{name}-{index}") for index in indexes[:MAX_ROWS] if str(index).isdigit()]
+        return [
+            self.row_form(data, prefix=f"{name}-{index}")
+            for index in indexes[:MAX_ROWS]
+            if str(index).isdigit()
+        ]
 
     def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:
         return False
@@ -143,7 +151,9 @@ class MapField(RowsField):
 
     def __init__(self, node: Node) -> None:
         key = Node("key", {"type": "string", "title": str(_("Name"))}, required=True)
-        value = Node("value", {**node.values.schema, "title": str(_("Value"))}, node.definitions, required=True)
+        value = Node(
+            "value", {**node.values.schema, "title": str(_("Value"))}, node.definitions, required=True
+        )
         forms.Field.__init__(self, required=False)
         self.widget = RowsWidget(options_form([key, value]), is_map=True)
 
@@ -152,7 +162,9 @@ class MapField(RowsField):
         names = [row["key"] for row in rows]
         for name in names:
             if names.count(name) > 1:
-                raise forms.ValidationError(_("“%(name)s” is there twice; keep one of them.") % {"name": name})
+                raise forms.ValidationError(
+                    _("“%(name)s” is there twice; keep one of them.") % {"name": name}
+                )
         return {row["key"]: row["value"] for row in rows}
 
 

@@ -26,7 +26,9 @@ class SecretInput(forms.PasswordInput):
     template_name = "console/widgets/secret.html"
 
     def __init__(self) -> None:
-        super().__init__({"autocomplete": "new-password", "class": " ".join(widgets.INPUT_CLASSES)}, render_value=False)
+        super().__init__(
+            {"autocomplete": "new-password", "class": " ".join(widgets.INPUT_CLASSES)}, render_value=False
+        )
         self.is_set = False
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
@@ -42,4 +44,6 @@ class PatternInput(forms.TextInput):
 
     def __init__(self) -> None:
         classes = " ".join([*widgets.INPUT_CLASSES, "font-mono"])
-        super().__init__({"class": classes, "spellcheck": "false", "autocomplete": "off", "data-pattern": "1"})
+        super().__init__(
+            {"class": classes, "spellcheck": "false", "autocomplete": "off", "data-pattern": "1"}
+        )

@@ -19,7 +19,10 @@ class ConsoleSite(UnfoldAdminSite):
     index_template = "admin/console/home.html"
 
     def get_sidebar_list(self, request: HttpRequest) -> list[dict[str, Any]]:
-        return [{**group, "items": self._get_navigation_items(request, group["items"])} for group in navigation(request)]
+        return [
+            {**group, "items": self._get_navigation_items(request, group["items"])}
+            for group in navigation(request)
+        ]
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         from console.home import home_context  # the models are not loaded yet when the site is made

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from django.utils.translation import gettext as _
-
 from agents.loop.agent import Agent
 from agents.loop.tools import Tool
+from django.utils.translation import gettext as _
+
 from console.text_changes import Pieces, changed_pieces
 from processors.engine.chunks import Chunk, text_delta
 from processors.engine.ports import AbortSignal, AuditEntry, ModelRequest, Prompt
@@ -88,7 +88,9 @@ class RepeatingModel:
         self.answer, self.calls = answer, calls
         self.prompts: list[Prompt] = []
 
-    async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
+    async def stream(
+        self, request: ModelRequest, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[Chunk]:
         self.prompts.append(request.prompt)
         usage = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
         if self.calls and len(self.prompts) == 1:
@@ -107,7 +109,9 @@ def run_trial(entries: Sequence[ChainEntry], text: str, as_: TextAs, *, instruct
 
 async def _trial(entries: Sequence[ChainEntry], text: str, as_: TextAs, instructions: str) -> Trial:
     sink = CollectingSink()
-    model = RepeatingModel(text if as_ == "output" else _("All right."), calls="sample" if as_ == "tool" else None)
+    model = RepeatingModel(
+        text if as_ == "output" else _("All right."), calls="sample" if as_ == "tool" else None
+    )
     agent = Agent(
         "trial", instructions=instructions, model=model, max_steps=2, tools=[_tool(text)] if as_ == "tool" else [],
         input_processors=entries if as_ == "input" else None, output_processors=entries if as_ != "input" else None,
@@ -149,7 +153,9 @@ def _tool(text: str) -> Tool:
     async def execute(args: Any, context: Any) -> Any:
         return text
 
-    return Tool(name="sample", description="", parameters={"type": "object", "properties": {}}, execute=execute)
+    return Tool(
+        name="sample", description="", parameters={"type": "object", "properties": {}}, execute=execute
+    )
 
 
 def _own_milliseconds(stats: Any) -> float | None:
@@ -157,7 +163,9 @@ def _own_milliseconds(stats: Any) -> float | None:
     rows = list(stats.values()) if isinstance(stats, dict) else list(stats or ())
     if not rows:
         return None
-    return sum(float(row.get("seconds", 0.0) if isinstance(row, dict) else row.seconds) for row in rows) * 1000
+    return (
+        sum(float(row.get("seconds", 0.0) if isinstance(row, dict) else row.seconds) for row in rows) * 1000
+    )
 
 
 def _finding(entry: AuditEntry) -> Finding:

@@ -11,10 +11,10 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from processors.build import build_context
 
 from console.guardrail_form import PREFIX, GuardrailForm, guardrail_form
 from console.trial import LONGEST_TEXT, run_trial
-from processors.build import build_context
 from processors.engine.errors import GatehouseError
 from processors.engine.processor import ChainEntry
 from processors.engine.registry import registry
@@ -36,7 +36,9 @@ def try_it_view(request: HttpRequest, area: GuardrailAdmin) -> HttpResponse:
         return pattern_matches(request.POST["try-pattern"], request.POST.get("try-text", "")[:LONGEST_TEXT])
     kind_slug = request.POST.get("try-kind", "")
     if kind_slug not in registry:
-        return TemplateResponse(request, "admin/console/try_result.html", {"problems": [_("This kind is not installed.")]})
+        return TemplateResponse(
+            request, "admin/console/try_result.html", {"problems": [_("This kind is not installed.")]}
+        )
     stored = Processor.objects.filter(pk=request.POST["try-object"] or None).first() if request.POST.get("try-object", "").isdigit() else None  # fmt: skip
     options, problems = options_on_screen(request, area, kind_slug, stored)
     if problems:
@@ -77,8 +79,15 @@ def pattern_matches(pattern: str, text: str) -> HttpResponse:
         compiled = re2.compile(pattern, _quiet())
     except re2.error as problem:
         reason = problem.args[0].decode() if isinstance(problem.args[0], bytes) else str(problem.args[0])
-        return HttpResponse(format_html('<span class="gh-error">{}</span>', _("This pattern can't be used: %(reason)s.") % {"reason": reason}))
-    spans = [match.span() for _number, match in zip(range(MOST_MATCHES), compiled.finditer(text), strict=False)]
+        return HttpResponse(
+            format_html(
+                '<span class="gh-error">{}</span>',
+                _("This pattern can't be used: %(reason)s.") % {"reason": reason},
+            )
+        )
+    spans = [
+        match.span() for _number, match in zip(range(MOST_MATCHES), compiled.finditer(text), strict=False)
+    ]
     pieces: list[tuple[str, str]] = []
     end = 0
     for start, stop in spans:

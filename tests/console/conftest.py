@@ -25,13 +25,17 @@ class Rule(BaseModel):
 class StrangerOptions(Options):
     """One setting of every type that a form must be able to draw."""
 
-    words: list[str] = Field(default=["darn"], min_length=1, title="Words", description="Never let these through.")
+    words: list[str] = Field(
+        default=["darn"], min_length=1, title="Words", description="Never let these through."
+    )
     strategy: Literal["redact", "block"] = Field(default="redact", title="What to do")
     types: list[Literal["email", "phone"]] = Field(default=["email"], title="What to look for")
     threshold: float = Field(default=0.6, ge=0, le=1, title="Threshold")
     limit: int | None = Field(default=None, ge=1, title="Limit")
     whole: bool = Field(default=True, title="Whole words only")
-    pattern: str | None = Field(default=None, title="Also this pattern", json_schema_extra={"format": "regex"})
+    pattern: str | None = Field(
+        default=None, title="Also this pattern", json_schema_extra={"format": "regex"}
+    )
     rules: list[Rule] = Field(default=[], title="Rules")
     scores: dict[str, float] = Field(default={}, title="Scores")
     secret: SecretStr | None = Field(default=None, title="Key of the service")
@@ -97,7 +101,9 @@ def bob(db: None) -> User:
 
 @pytest.fixture
 def charlie(db: None) -> User:
-    return person("charlie", "audit.view_violation", "audit.add_review", "audit.view_change", "agents.view_run")
+    return person(
+        "charlie", "audit.view_violation", "audit.add_review", "audit.view_change", "agents.view_run"
+    )
 
 
 @pytest.fixture
@@ -112,7 +118,9 @@ def signed_in() -> Callable[[User], Client]:
 
 @pytest.fixture
 def guardrail(db: None, stranger_kind: ProcessorKind) -> Processor:
-    return Processor.objects.create(slug="no-swearing", name="No swearing", kind="stranger", options={"words": ["darn"]})
+    return Processor.objects.create(
+        slug="no-swearing", name="No swearing", kind="stranger", options={"words": ["darn"]}
+    )
 
 
 @pytest.fixture
@@ -135,7 +143,12 @@ def agent_data(agent: Agent, **changes: Any) -> dict[str, Any]:
     formsets = {
         f"{prefix}-{part}": value
         for prefix in ("chain_input", "chain_output", "chain_error", "agent_tools")
-        for part, value in (("TOTAL_FORMS", 0), ("INITIAL_FORMS", 0), ("MIN_NUM_FORMS", 0), ("MAX_NUM_FORMS", 1000))
+        for part, value in (
+            ("TOTAL_FORMS", 0),
+            ("INITIAL_FORMS", 0),
+            ("MIN_NUM_FORMS", 0),
+            ("MAX_NUM_FORMS", 1000),
+        )
     }
     return {
         "name": agent.name, "description": "", "instructions": agent.instructions, "is_active": "on",

@@ -67,7 +67,9 @@ def test_publishing_a_draft_that_somebody_changed_meanwhile_is_refused(alice, si
 def test_a_broken_guardrail_stops_the_publish(alice, signed_in, agent) -> None:
     broken = Processor.objects.create(slug="old", name="Old guard", kind="gone")
     agent.chain.create(stage="input", processor=broken)
-    response = signed_in(alice).post(url("publish", agent), {"note": "x", "expected_revision": agent.revision})
+    response = signed_in(alice).post(
+        url("publish", agent), {"note": "x", "expected_revision": agent.revision}
+    )
     assert "Guardrails are broken: Old guard" in response.content.decode()
 
 
@@ -99,12 +101,17 @@ def test_the_short_name_stays(alice, signed_in, agent) -> None:
 
 
 def test_chains_are_saved_in_the_order_on_the_screen(alice, signed_in, agent, stranger_kind) -> None:
-    first, second = (Processor.objects.create(slug=slug, name=slug, kind="stranger") for slug in ("one", "two"))
+    first, second = (
+        Processor.objects.create(slug=slug, name=slug, kind="stranger") for slug in ("one", "two")
+    )
     rows = {"chain_input-TOTAL_FORMS": 2, "chain_input-0-processor": second.pk, "chain_input-0-enabled": "on", "chain_input-0-position": 0,
             "chain_input-1-processor": first.pk, "chain_input-1-enabled": "on", "chain_input-1-position": 0}  # fmt: skip
     response = signed_in(alice).post(url("change", agent), agent_data(agent, **rows))
     assert response.status_code == 302, response.context["errors"]
-    assert [(entry.stage, entry.processor.slug) for entry in agent.chain.all()] == [("input", "two"), ("input", "one")]
+    assert [(entry.stage, entry.processor.slug) for entry in agent.chain.all()] == [
+        ("input", "two"),
+        ("input", "one"),
+    ]
     a, b = agent.chain.all()
     agent.refresh_from_db()
     moved = {"chain_input-TOTAL_FORMS": 2, "chain_input-INITIAL_FORMS": 2, "chain_input-0-id": a.pk, "chain_input-0-processor": second.pk,
@@ -114,12 +121,17 @@ def test_chains_are_saved_in_the_order_on_the_screen(alice, signed_in, agent, st
     assert [entry.processor.slug for entry in agent.chain.all()] == ["one", "two"]
 
 
-def test_what_will_really_run_names_the_guardrails_of_every_agent(alice, signed_in, agent, stranger_kind) -> None:
+def test_what_will_really_run_names_the_guardrails_of_every_agent(
+    alice, signed_in, agent, stranger_kind
+) -> None:
     Processor.objects.create(slug="house", name="House rule", kind="stranger", mandatory="input")
     own = Processor.objects.create(slug="own", name="Own rule", kind="stranger")
     agent.chain.create(stage="input", processor=own)
     chains = signed_in(alice).get(url("change", agent)).context["chains"]
-    assert [(link.processor.name, link.mandatory) for link in chains[0].links] == [("House rule", True), ("Own rule", False)]
+    assert [(link.processor.name, link.mandatory) for link in chains[0].links] == [
+        ("House rule", True),
+        ("Own rule", False),
+    ]
 
 
 def test_a_change_is_recorded_with_before_and_after(alice, signed_in, agent) -> None:

@@ -27,7 +27,18 @@ def test_it_offers_kinds_as_cards_before_it_shows_a_form(alice, signed_in) -> No
 
 def test_it_draws_a_field_for_every_setting_and_no_json(alice, signed_in) -> None:
     page = signed_in(alice).get(ADD).content.decode()
-    for name in ("words", "strategy", "types", "threshold", "limit", "whole", "pattern", "rules", "scores", "secret"):
+    for name in (
+        "words",
+        "strategy",
+        "types",
+        "threshold",
+        "limit",
+        "whole",
+        "pattern",
+        "rules",
+        "scores",
+        "secret",
+    ):
         assert f"option-{name}" in page, name
     assert 'name="options"' not in page
     assert "From 0 to 1." in page
@@ -65,7 +76,11 @@ def test_saving_writes_who_changed_what(alice, signed_in) -> None:
         ({"option-words": "\n"}, "option-words", "required"),
         ({"option-strategy": "explode"}, "option-strategy", "not one of the available choices"),
         ({"option-limit": "3", "option-strategy": "block"}, "option-limit", "empty it or choose redact"),
-        ({"option-rules-row": ["0"], "option-rules-0-name": "x", "option-rules-0-pattern": ""}, "option-rules", "marked below"),
+        (
+            {"option-rules-row": ["0"], "option-rules-0-name": "x", "option-rules-0-pattern": ""},
+            "option-rules",
+            "marked below",
+        ),
     ],
 )
 def test_a_wrong_setting_is_told_at_its_field(alice, signed_in, changes, field, words) -> None:
@@ -85,13 +100,19 @@ def test_a_row_with_a_mistake_keeps_what_was_typed(alice, signed_in) -> None:
 
 def test_a_secret_goes_in_and_never_comes_out(alice, signed_in, guardrail) -> None:
     client: Client = signed_in(alice)
-    client.post(change_url(guardrail), guardrail_data(**{"option-secret": "hush-hush", "expected_revision": guardrail.revision}))
+    client.post(
+        change_url(guardrail),
+        guardrail_data(**{"option-secret": "hush-hush", "expected_revision": guardrail.revision}),
+    )
     guardrail.refresh_from_db()
     assert guardrail.options["secret"] == "hush-hush"
     page = client.get(change_url(guardrail)).content.decode()
     assert "hush-hush" not in page
     assert "A secret is stored" in page
-    client.post(change_url(guardrail), guardrail_data(**{"option-secret": "", "expected_revision": guardrail.revision}))
+    client.post(
+        change_url(guardrail),
+        guardrail_data(**{"option-secret": "", "expected_revision": guardrail.revision}),
+    )
     guardrail.refresh_from_db()
     assert guardrail.options["secret"] == "hush-hush"
 
@@ -119,14 +140,18 @@ def test_a_kind_whose_package_is_gone_shows_as_broken_and_keeps_its_settings(ali
     page = client.get(change_url(broken)).content.decode()
     assert "This guardrail is broken" in page
     assert "level" in page
-    client.post(change_url(broken), {**guardrail_data(), "name": "Old one", "expected_revision": broken.revision})
+    client.post(
+        change_url(broken), {**guardrail_data(), "name": "Old one", "expected_revision": broken.revision}
+    )
     broken.refresh_from_db()
     assert (broken.name, broken.options) == ("Old one", {"level": 3})
 
 
 def test_what_is_in_use_is_not_deleted_and_says_by_whom(alice, signed_in, guardrail, agent) -> None:
     agent.chain.create(stage="input", processor=guardrail)
-    response = signed_in(alice).post(reverse("admin:processors_processor_delete", args=[guardrail.pk]), {"post": "yes"}, follow=True)
+    response = signed_in(alice).post(
+        reverse("admin:processors_processor_delete", args=[guardrail.pk]), {"post": "yes"}, follow=True
+    )
     assert "these agents use it: Helper" in response.content.decode()
     assert Processor.objects.filter(pk=guardrail.pk).exists()
 
@@ -136,10 +161,17 @@ def test_only_the_trusted_change_a_mandatory_guardrail(signed_in, guardrail) -> 
 
     editor = person("gwen", "processors.view_processor", "processors.change_processor")
     Processor.objects.filter(pk=guardrail.pk).update(mandatory="both")
-    response = signed_in(editor).post(change_url(guardrail), guardrail_data(name="Weaker", expected_revision=guardrail.revision))
+    response = signed_in(editor).post(
+        change_url(guardrail), guardrail_data(name="Weaker", expected_revision=guardrail.revision)
+    )
     assert response.status_code == 403
-    trusted = person("tess", "processors.view_processor", "processors.change_processor", "processors.manage_mandatory")
-    response = signed_in(trusted).post(change_url(guardrail), guardrail_data(name="Stronger", mandatory="both", expected_revision=guardrail.revision))
+    trusted = person(
+        "tess", "processors.view_processor", "processors.change_processor", "processors.manage_mandatory"
+    )
+    response = signed_in(trusted).post(
+        change_url(guardrail),
+        guardrail_data(name="Stronger", mandatory="both", expected_revision=guardrail.revision),
+    )
     assert response.status_code == 302
 
 
@@ -147,6 +179,8 @@ def test_an_editor_without_that_right_cannot_make_one_mandatory(signed_in, guard
     from tests.console.conftest import person
 
     editor = person("gwen", "processors.view_processor", "processors.change_processor")
-    signed_in(editor).post(change_url(guardrail), guardrail_data(mandatory="both", expected_revision=guardrail.revision))
+    signed_in(editor).post(
+        change_url(guardrail), guardrail_data(mandatory="both", expected_revision=guardrail.revision)
+    )
     guardrail.refresh_from_db()
     assert guardrail.mandatory == ""

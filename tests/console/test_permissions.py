@@ -46,14 +46,23 @@ def test_an_agent_editor_sees_agents_and_no_conversations(bob, signed_in, area, 
 
 def test_an_agent_editor_saves_but_does_not_publish(bob, signed_in, agent) -> None:
     client = signed_in(bob)
-    response = client.post(reverse("admin:agents_agent_change", args=[agent.pk]), agent_data(agent, name="Renamed"))
+    response = client.post(
+        reverse("admin:agents_agent_change", args=[agent.pk]), agent_data(agent, name="Renamed")
+    )
     assert response.status_code == 302
     assert client.get(reverse("admin:agents_agent_publish", args=[agent.pk])).status_code == 403
-    assert client.post(reverse("admin:agents_agent_publish", args=[agent.pk]), {"note": "x", "expected_revision": 2}).status_code == 403
+    assert (
+        client.post(
+            reverse("admin:agents_agent_publish", args=[agent.pk]), {"note": "x", "expected_revision": 2}
+        ).status_code
+        == 403
+    )
 
 
 def test_an_agent_editor_cannot_change_a_guardrail(bob, signed_in, guardrail) -> None:
-    response = signed_in(bob).post(reverse("admin:processors_processor_change", args=[guardrail.pk]), {"name": "Weak"})
+    response = signed_in(bob).post(
+        reverse("admin:processors_processor_change", args=[guardrail.pk]), {"name": "Weak"}
+    )
     assert response.status_code == 403
 
 
@@ -68,15 +77,23 @@ def test_an_auditor_reads_and_reviews_but_changes_nothing(charlie, signed_in, vi
 
 def test_nobody_changes_or_deletes_a_violation(alice, signed_in, violation) -> None:
     client = signed_in(alice)
-    client.post(reverse("admin:audit_violation_change", args=[violation.pk]), {"verdict": "right", "message": "Nothing happened"})
+    client.post(
+        reverse("admin:audit_violation_change", args=[violation.pk]),
+        {"verdict": "right", "message": "Nothing happened"},
+    )
     assert Violation.objects.get(pk=violation.pk).message == "E-mail address"
-    assert client.post(reverse("admin:audit_violation_delete", args=[violation.pk]), {"post": "yes"}).status_code == 403
+    assert (
+        client.post(reverse("admin:audit_violation_delete", args=[violation.pk]), {"post": "yes"}).status_code
+        == 403
+    )
     assert client.get("/admin/audit/violation/add/").status_code == 403
 
 
 def test_a_run_hides_its_violations_from_those_who_may_not_see_them(signed_in, violation) -> None:
     operator = person("olga", "agents.view_run")
-    page = signed_in(operator).get(reverse("admin:agents_run_change", args=[violation.run_id])).content.decode()
+    page = (
+        signed_in(operator).get(reverse("admin:agents_run_change", args=[violation.run_id])).content.decode()
+    )
     assert "E-mail address" not in page
 
 
@@ -92,10 +109,12 @@ def test_one_sees_and_revokes_only_ones_own_keys(alice, signed_in) -> None:
 
 def test_a_key_is_shown_once(alice, signed_in) -> None:
     client = signed_in(alice)
-    made = client.post("/admin/accounts/apikey/add/", {"name": "help centre", "owner": "alice", "lifetime": "30"})
+    made = client.post(
+        "/admin/accounts/apikey/add/", {"name": "help centre", "owner": "alice", "lifetime": "30"}
+    )
     secret = made.context["secret"]
     assert secret in made.content.decode()
-    assert made.headers["Cache-Control"] == "no-store"
+    assert "no-store" in made.headers["Cache-Control"]
     key = ApiKey.objects.get(name="help centre")
     assert key.expires_at is not None
     assert secret not in client.get(reverse("admin:accounts_apikey_change", args=[key.pk])).content.decode()
@@ -104,14 +123,19 @@ def test_a_key_is_shown_once(alice, signed_in) -> None:
 def test_nobody_raises_people_above_their_own_rights(signed_in, db) -> None:
     helper = person("hank", "accounts.view_user", "accounts.change_user")
     client = signed_in(helper)
-    client.post(reverse("admin:accounts_user_change", args=[helper.pk]), {"username": "hank", "is_superuser": "on", "is_staff": "on"})
+    client.post(
+        reverse("admin:accounts_user_change", args=[helper.pk]),
+        {"username": "hank", "is_superuser": "on", "is_staff": "on"},
+    )
     helper.refresh_from_db()
     assert not helper.is_superuser
 
 
 def test_a_helper_cannot_touch_a_superuser(alice, signed_in) -> None:
     helper = person("hank", "accounts.view_user", "accounts.change_user")
-    response = signed_in(helper).post(reverse("admin:accounts_user_change", args=[alice.pk]), {"username": "mallory"})
+    response = signed_in(helper).post(
+        reverse("admin:accounts_user_change", args=[alice.pk]), {"username": "mallory"}
+    )
     assert response.status_code == 403
 
 

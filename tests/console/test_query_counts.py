@@ -24,20 +24,33 @@ def many(count: int, owner, agent: Agent) -> None:
         run = Run.objects.create(agent=agent, thread=thread, owner=owner, channel="rest")
         Violation.objects.create(at=timezone.now(), outcome="violation", action="warn", processor_id="pii", message="x",
                                  hook="process_input", run_id=run.pk, agent_slug=agent.slug)  # fmt: skip
-        guardrail = Processor.objects.create(slug=f"g{owner.pk}-{agent.pk}-{Processor.objects.count()}", name="G", kind="stranger")
+        guardrail = Processor.objects.create(
+            slug=f"g{owner.pk}-{agent.pk}-{Processor.objects.count()}", name="G", kind="stranger"
+        )
         other = Agent.objects.create(slug=f"a{Agent.objects.count()}", name="A", model="a/b")
         other.chain.create(stage="input", processor=guardrail)
 
 
 def queries(client, url: str) -> list[str]:
-    with CaptureQueriesContext(connection, ) as captured:
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
         response = client.get(url)
     assert response.status_code == 200
     return [query["sql"] for query in captured.captured_queries]
 
 
 @pytest.mark.parametrize(
-    "area", ["agents_agent", "processors_processor", "memory_thread", "agents_run", "audit_violation", "audit_change", "accounts_user"]
+    "area",
+    [
+        "agents_agent",
+        "processors_processor",
+        "memory_thread",
+        "agents_run",
+        "audit_violation",
+        "audit_change",
+        "accounts_user",
+    ],
 )
 def test_a_list_asks_as_often_for_many_rows_as_for_few(alice, signed_in, agent, stranger_kind, area) -> None:
     client, url = signed_in(alice), reverse(f"admin:{area}_changelist")
@@ -51,7 +64,9 @@ def test_a_list_asks_as_often_for_many_rows_as_for_few(alice, signed_in, agent, 
 @pytest.mark.parametrize("area", ["audit_violation", "agents_run", "memory_thread", "audit_change"])
 def test_the_long_lists_never_count_all_rows(alice, signed_in, agent, stranger_kind, area) -> None:
     many(2, alice, agent)
-    assert not [sql for sql in queries(signed_in(alice), reverse(f"admin:{area}_changelist")) if "COUNT(*)" in sql]
+    assert not [
+        sql for sql in queries(signed_in(alice), reverse(f"admin:{area}_changelist")) if "COUNT(*)" in sql
+    ]
 
 
 def test_home_asks_as_often_for_much_as_for_little(alice, signed_in, agent, stranger_kind) -> None:
@@ -62,11 +77,21 @@ def test_home_asks_as_often_for_much_as_for_little(alice, signed_in, agent, stra
     assert len(queries(client, "/admin/")) == len(few) <= 20
 
 
-def test_an_agents_page_asks_as_often_for_long_chains_as_for_short(alice, signed_in, agent, stranger_kind) -> None:
+def test_an_agents_page_asks_as_often_for_long_chains_as_for_short(
+    alice, signed_in, agent, stranger_kind
+) -> None:
     client, url = signed_in(alice), reverse("admin:agents_agent_change", args=[agent.pk])
     for number in range(2):
-        agent.chain.create(stage="input", position=number, processor=Processor.objects.create(slug=f"s{number}", name="S", kind="stranger"))
+        agent.chain.create(
+            stage="input",
+            position=number,
+            processor=Processor.objects.create(slug=f"s{number}", name="S", kind="stranger"),
+        )
     few = queries(client, url)
     for number in range(2, 10):
-        agent.chain.create(stage="input", position=number, processor=Processor.objects.create(slug=f"s{number}", name="S", kind="stranger"))
+        agent.chain.create(
+            stage="input",
+            position=number,
+            processor=Processor.objects.create(slug=f"s{number}", name="S", kind="stranger"),
+        )
     assert len(queries(client, url)) == len(few)

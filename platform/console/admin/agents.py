@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.snapshot import agent_snapshot
+from audit.changes import change_record
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -12,8 +14,6 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from agents.models import Agent
-from agents.snapshot import agent_snapshot
-from audit.changes import change_record
 from console import agent_exchange, agent_pages, playground
 from console.admin.chains import ErrorChain, InputChain, OutputChain, ToolInline
 from console.admin.pages import ConsoleAdmin, without_links
@@ -40,7 +40,19 @@ class AgentAdmin(ConsoleAdmin):
         (None, {"fields": ["name", "slug", "description", "instructions", "is_active", "expected_revision"]}),
         (_("Model"), {"fields": ["model", "credential", "fallbacks", "temperature", "max_output_tokens"]}),
         (_("Who may chat"), {"fields": ["access", "allowed_groups", "when_busy"]}),
-        (_("Limits"), {"fields": ["history_messages", "max_steps", "max_total_tokens", "max_seconds", "max_processor_retries"], "classes": ["collapse"]}),  # fmt: skip
+        (
+            _("Limits"),
+            {
+                "fields": [
+                    "history_messages",
+                    "max_steps",
+                    "max_total_tokens",
+                    "max_seconds",
+                    "max_processor_retries",
+                ],
+                "classes": ["collapse"],
+            },
+        ),
     )
 
     @display(description=_("state"), label={"live": "success", "draft": "warning", "off": "danger"})
@@ -69,7 +81,9 @@ class AgentAdmin(ConsoleAdmin):
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         return without_links(super().formfield_for_dbfield(db_field, request, **kwargs))
 
-    def get_form(self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
         form = super().get_form(request, obj, change, **kwargs)
         field = form.base_fields.get("model")
         if field is not None and isinstance(field.widget, ModelInput):

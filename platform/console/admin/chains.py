@@ -52,7 +52,9 @@ class OrderedFormSet(PaginationInlineFormSet):
                 form.cleaned_data["position"] = last
             chosen = form.cleaned_data.get("processor") or form.cleaned_data.get("tool")
             if chosen is not None and chosen in seen:
-                raise forms.ValidationError(_("“%(name)s” is there twice; remove one of the two rows.") % {"name": chosen})
+                raise forms.ValidationError(
+                    _("“%(name)s” is there twice; remove one of the two rows.") % {"name": chosen}
+                )
             seen.add(chosen)
 
 
@@ -92,8 +94,16 @@ class ChainInline(OrderedInline):
         return super().get_formset(request, obj, **kwargs)
 
     def shared_choices(self) -> list[tuple[Any, str]]:
-        rows = Processor.objects.filter(kind__in=kinds_for(self.stage)).order_by("name").values_list("pk", "name", "kind")
-        broken = Processor.objects.filter(entries__stage=self.stage).exclude(kind__in=kinds_for(self.stage)).distinct()
+        rows = (
+            Processor.objects.filter(kind__in=kinds_for(self.stage))
+            .order_by("name")
+            .values_list("pk", "name", "kind")
+        )
+        broken = (
+            Processor.objects.filter(entries__stage=self.stage)
+            .exclude(kind__in=kinds_for(self.stage))
+            .distinct()
+        )
         choices = [(pk, f"{name} · {kind_title(kind)}") for pk, name, kind in rows]
         choices += [(one.pk, f"{one.name} · {kind_title(one.kind)}") for one in broken]
         return [("", str(_("Choose a guardrail"))), *choices]

@@ -25,7 +25,11 @@ MESSAGES_SHOWN = 200
 class ConversationAdmin(ReadOnlyAdmin):
     list_display = ("heading", "owner", "agent_slug", "created_at", "updated_at")
     list_select_related = ("owner",)
-    list_filter = (("agent_slug", FieldTextFilter), ("owner__username", FieldTextFilter), ("updated_at", RangeDateFilter))
+    list_filter = (
+        ("agent_slug", FieldTextFilter),
+        ("owner__username", FieldTextFilter),
+        ("updated_at", RangeDateFilter),
+    )
     paginator = InfinitePaginator
     search_fields = ("title",)
 
@@ -36,7 +40,9 @@ class ConversationAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Thread]:
         return super().get_queryset(request).select_related("owner")
 
-    def change_view(self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
         thread = self.object_for_view(request, object_id)
         newest = list(Message.objects.filter(thread=thread).order_by("-position")[: MESSAGES_SHOWN + 1])
         shown = [readable(message) for message in reversed(newest[:MESSAGES_SHOWN])]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.credentials import credential_save, credential_test
+from audit.changes import change_record
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -12,9 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminURLInputWidget
 
-from agents.credentials import credential_save, credential_test
 from agents.models import ProviderCredential
-from audit.changes import change_record
 from console.admin.pages import ConsoleAdmin
 from console.schema_fields import SecretField
 from console.site import site
@@ -36,9 +36,17 @@ class CredentialForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        if cleaned.get("provider") == ProviderCredential.Provider.OPENAI_COMPATIBLE and not cleaned.get("base_url"):
-            self.add_error("base_url", _("Write the address of the service, for example https://models.example.com/v1."))
-        if not self.instance.pk and not cleaned.get("secret_input") and cleaned.get("provider") != ProviderCredential.Provider.OPENAI_COMPATIBLE:
+        if cleaned.get("provider") == ProviderCredential.Provider.OPENAI_COMPATIBLE and not cleaned.get(
+            "base_url"
+        ):
+            self.add_error(
+                "base_url", _("Write the address of the service, for example https://models.example.com/v1.")
+            )
+        if (
+            not self.instance.pk
+            and not cleaned.get("secret_input")
+            and cleaned.get("provider") != ProviderCredential.Provider.OPENAI_COMPATIBLE
+        ):
             self.add_error("secret_input", _("Paste the key that the provider gave you."))
         return cleaned
 
@@ -59,11 +67,15 @@ class CredentialAdmin(ConsoleAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: ProviderCredential | None = None) -> list[str]:
         return ["slug"] if obj is not None else []
 
-    def get_prepopulated_fields(self, request: HttpRequest, obj: ProviderCredential | None = None) -> dict[str, Any]:
+    def get_prepopulated_fields(
+        self, request: HttpRequest, obj: ProviderCredential | None = None
+    ) -> dict[str, Any]:
         return {} if obj is not None or not self.has_add_permission(request) else {"slug": ("name",)}
 
     def save_model(self, request: HttpRequest, obj: ProviderCredential, form: Any, change: bool) -> None:
-        credential_save(actor=request.user, credential=obj, secret=form.cleaned_data.get("secret_input") or None)
+        credential_save(
+            actor=request.user, credential=obj, secret=form.cleaned_data.get("secret_input") or None
+        )
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         obj = self.object_for_view(request, object_id)
@@ -80,7 +92,10 @@ class CredentialAdmin(ConsoleAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         test = self.admin_site.admin_view(self.test)
-        return [path("<path:object_id>/test/", test, name="agents_providercredential_test"), *super().get_urls()]
+        return [
+            path("<path:object_id>/test/", test, name="agents_providercredential_test"),
+            *super().get_urls(),
+        ]
 
     def test(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask the provider whether the stored key works: {"ok", "message"}."""

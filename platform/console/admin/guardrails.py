@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
+from processors.services import processor_delete, processor_save
 from unfold.decorators import display
 
 from console.admin.pages import ConsoleAdmin
@@ -21,7 +22,6 @@ from console.site import site
 from console.try_it import try_it_view
 from processors.engine.registry import registry
 from processors.models import Processor
-from processors.services import processor_delete, processor_save
 
 OWN_FIELDS = ["name", "slug", "severity", "public_message"]
 MANDATORY = "processors.manage_mandatory"
@@ -73,7 +73,11 @@ class GuardrailAdmin(ConsoleAdmin):
             return str(_("every agent"))
         return ngettext("%(count)d agent", "%(count)d agents", obj.agent_count) % {"count": obj.agent_count}
 
-    @display(description=_("severity"), ordering="severity", label={"low": "info", "medium": "warning", "high": "danger"})
+    @display(
+        description=_("severity"),
+        ordering="severity",
+        label={"low": "info", "medium": "warning", "high": "danger"},
+    )
     def severity_label(self, obj: Processor) -> tuple[str, str]:
         return obj.severity, obj.get_severity_display()
 
@@ -82,7 +86,9 @@ class GuardrailAdmin(ConsoleAdmin):
     def kind_of(self, request: HttpRequest, obj: Processor | None) -> str:
         return obj.kind if obj is not None else request.GET.get("kind", "")
 
-    def get_form(self, request: HttpRequest, obj: Processor | None = None, change: bool = False, **kwargs: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Processor | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
         kwargs["form"] = guardrail_form(self.kind_of(request, obj))
         return super().get_form(request, obj, change, **kwargs)
 
@@ -121,8 +127,13 @@ class GuardrailAdmin(ConsoleAdmin):
             return HttpResponseRedirect(reverse("admin:processors_processor_changelist"))
         asked = request.GET.get("kind")
         if asked:
-            messages.error(request, _("There is no kind of guardrail called “%(kind)s”. Choose one of these.") % {"kind": asked})
-        context = self.page_context(request, title=_("What should the new guardrail do?"), groups=kind_cards())
+            messages.error(
+                request,
+                _("There is no kind of guardrail called “%(kind)s”. Choose one of these.") % {"kind": asked},
+            )
+        context = self.page_context(
+            request, title=_("What should the new guardrail do?"), groups=kind_cards()
+        )
         return TemplateResponse(request, "admin/console/guardrail_kinds.html", context)
 
     def render_change_form(self, request: HttpRequest, context: Any, add: bool = False, change: bool = False, form_url: str = "", obj: Any = None) -> HttpResponse:  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from accounts.models import ApiKey, User
+from accounts.services import api_key_create, api_key_revoke
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -17,12 +19,15 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from accounts.models import ApiKey, User
-from accounts.services import api_key_create, api_key_revoke
 from console.admin.pages import ConsoleAdmin
 from console.site import site
 
-LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("one year")), ("", _("until it is revoked"))]
+LIFETIMES = [
+    ("30", _("30 days")),
+    ("90", _("90 days")),
+    ("365", _("one year")),
+    ("", _("until it is revoked")),
+]
 
 
 class KeyForm(forms.Form):
@@ -42,7 +47,9 @@ class KeyForm(forms.Form):
             return User.objects.get(pk=self.actor.pk)
         owner = User.objects.filter(username=self.cleaned_data["owner"], is_active=True).first()
         if owner is None:
-            raise forms.ValidationError(_("Nobody with this user name may sign in. Write the name as it stands under “People”."))
+            raise forms.ValidationError(
+                _("Nobody with this user name may sign in. Write the name as it stands under “People”.")
+            )
         return owner
 
 
@@ -77,14 +84,18 @@ class KeyAdmin(ConsoleAdmin):
         if request.method == "POST" and form.is_valid():
             days = form.cleaned_data["lifetime"]
             expires = timezone.now() + timedelta(days=int(days)) if days else None
-            key, secret = api_key_create(owner=form.cleaned_data["owner"], name=form.cleaned_data["name"], expires_at=expires)
+            key, secret = api_key_create(
+                owner=form.cleaned_data["owner"], name=form.cleaned_data["name"], expires_at=expires
+            )
             context.update(title=_("Your new key"), key=key, secret=secret)
             response = TemplateResponse(request, "admin/console/key_made.html", context)
             response.headers["Cache-Control"] = "no-store"
             return response
         return TemplateResponse(request, "admin/console/simple_form.html", context)
 
-    def change_view(self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
         key = self.object_for_view(request, object_id)
         context = self.page_context(request, key, title=key.name, key=key, state=self.state(key),
                                     can_revoke=key.revoked_at is None and self.has_change_permission(request, key))  # fmt: skip
@@ -99,5 +110,8 @@ class KeyAdmin(ConsoleAdmin):
         key = self.object_for_change(request, object_id)
         if request.method == "POST":
             api_key_revoke(actor=request.user, key=key)
-            messages.success(request, _("“%(key)s” is revoked. Whatever used it is refused from now on.") % {"key": key.name})
+            messages.success(
+                request,
+                _("“%(key)s” is revoked. Whatever used it is refused from now on.") % {"key": key.name},
+            )
         return HttpResponseRedirect(reverse("admin:accounts_apikey_changelist"))

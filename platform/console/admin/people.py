@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from accounts.models import User
+from audit.changes import change_record
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
@@ -13,8 +15,6 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from accounts.models import User
-from audit.changes import change_record
 from console.admin.pages import ConsoleAdmin
 from console.site import site
 
@@ -35,7 +35,9 @@ class PersonAdmin(UserAdmin, ConsoleAdmin):  # type: ignore[misc]
         (_("What this person may do"), {"fields": ("is_active", "is_staff", "groups", "is_superuser")}),
         (_("Dates"), {"fields": ("last_login", "date_joined")}),
     )
-    add_fieldsets = ((None, {"classes": ("wide",), "fields": ("username", "usable_password", "password1", "password2")}),)
+    add_fieldsets = (
+        (None, {"classes": ("wide",), "fields": ("username", "usable_password", "password1", "password2")}),
+    )
     readonly_fields = ("last_login", "date_joined")
     filter_horizontal = ()
     actions = None
@@ -74,7 +76,13 @@ class PersonAdmin(UserAdmin, ConsoleAdmin):  # type: ignore[misc]
         super().save_related(request, form, formsets, change)
         after = person_facts(User.objects.get(pk=form.instance.pk))
         if form.before != after:
-            change_record(actor=request.user, action="changed" if change else "made", obj=form.instance, before=form.before, after=after)
+            change_record(
+                actor=request.user,
+                action="changed" if change else "made",
+                obj=form.instance,
+                before=form.before,
+                after=after,
+            )
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
         change_record(actor=request.user, action="deleted", obj=obj, before=person_facts(obj), after=None)

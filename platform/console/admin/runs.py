@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from audit.models import Violation
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +15,6 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from agents.models import Run
-from audit.models import Violation
 from console.admin.pages import ReadOnlyAdmin
 from console.audit_words import action_words, hook_words
 from console.message_view import brief
@@ -34,7 +34,11 @@ class RunAdmin(ReadOnlyAdmin):
     paginator = InfinitePaginator
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
-        return super().get_queryset(request).defer("draft_snapshot", "snapshot", "text", "stats", "version__snapshot")
+        return (
+            super()
+            .get_queryset(request)
+            .defer("draft_snapshot", "snapshot", "text", "stats", "version__snapshot")
+        )
 
     @display(description=_("version"))
     def version_number(self, obj: Run) -> str:
@@ -50,10 +54,15 @@ class RunAdmin(ReadOnlyAdmin):
             return "–"
         return f"{(obj.finished_at - obj.started_at).total_seconds():.1f} s"
 
-    def change_view(self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
         run = self.object_for_view(request, object_id)
         may_audit = request.user.has_perm("audit.view_violation")
-        calls = [{"call": call, "args": brief(call.args), "result": brief(call.result)} for call in run.tool_calls.all()[:100]]
+        calls = [
+            {"call": call, "args": brief(call.args), "result": brief(call.result)}
+            for call in run.tool_calls.all()[:100]
+        ]
         context = self.page_context(
             request, run, title=_("Run of “%(agent)s”") % {"agent": run.agent}, run=run, took=self.seconds(run),
             colour=STATUS_COLOURS.get(run.status, "info"), calls=calls, stats=_stat_rows(run.stats),
@@ -64,12 +73,18 @@ class RunAdmin(ReadOnlyAdmin):
 
 def _violation_rows(run: Run) -> list[dict[str, Any]]:
     found = Violation.objects.filter(run_id=run.pk).order_by("sequence")[:100]
-    return [{"violation": one, "done": action_words(one.action), "moment": hook_words(one.hook)} for one in found]
+    return [
+        {"violation": one, "done": action_words(one.action), "moment": hook_words(one.hook)} for one in found
+    ]
 
 
 def _stat_rows(stats: Any) -> list[dict[str, Any]]:
     """One row per guardrail: name, how often it looked, what it found, milliseconds."""
-    entries = stats.items() if isinstance(stats, dict) else ((row.get("id") or row.get("processor_id"), row) for row in stats or ())
+    entries = (
+        stats.items()
+        if isinstance(stats, dict)
+        else ((row.get("id") or row.get("processor_id"), row) for row in stats or ())
+    )
     return [
         {
             "name": name, "evaluated": row.get("evaluated", 0), "violations": row.get("violations", 0),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.tools import tool_kinds
+from audit.changes import change_record
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
@@ -15,8 +17,6 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from agents.models import Tool
-from agents.tools import tool_kinds
-from audit.changes import change_record
 from console.admin.pages import ConsoleAdmin
 from console.site import site
 
@@ -33,12 +33,21 @@ class ToolForm(forms.ModelForm):
         if "kind" in self.fields:
             choices = [("", _("Choose what it does")), *((kind.slug, kind.title) for kind in tool_kinds())]
             if self.instance.kind and self.instance.kind not in dict(choices):
-                choices.append((self.instance.kind, _("broken: “%(slug)s” is not installed") % {"slug": self.instance.kind}))
-            self.fields["kind"] = forms.ChoiceField(choices=choices, label=_("what it does"), widget=UnfoldAdminSelectWidget())
+                choices.append(
+                    (
+                        self.instance.kind,
+                        _("broken: “%(slug)s” is not installed") % {"slug": self.instance.kind},
+                    )
+                )
+            self.fields["kind"] = forms.ChoiceField(
+                choices=choices, label=_("what it does"), widget=UnfoldAdminSelectWidget()
+            )
         if "description" in self.fields:
             self.fields["description"].help_text = _("The model reads this to decide when to use the tool.")
         if "needs_approval" in self.fields:
-            self.fields["needs_approval"].help_text = _("The answer waits until somebody with that right approves or declines the call.")
+            self.fields["needs_approval"].help_text = _(
+                "The answer waits until somebody with that right approves or declines the call."
+            )
         if "is_idempotent" in self.fields:
             self.fields["is_idempotent"].help_text = _("Only such a tool is started again after a crash.")
 
@@ -69,7 +78,13 @@ class ToolAdmin(ConsoleAdmin):
     def save_model(self, request: HttpRequest, obj: Tool, form: Any, change: bool) -> None:
         before = _facts(Tool.objects.get(pk=obj.pk)) if change else None
         super().save_model(request, obj, form, change)
-        change_record(actor=request.user, action="changed" if change else "made", obj=obj, before=before, after=_facts(obj))
+        change_record(
+            actor=request.user,
+            action="changed" if change else "made",
+            obj=obj,
+            before=before,
+            after=_facts(obj),
+        )
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         obj = self.object_for_view(request, object_id)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from audit.models import Review, Violation
+from audit.selectors import violations_csv
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -18,11 +20,9 @@ from unfold.paginator import InfinitePaginator
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextareaWidget
 
 from agents.models import Run
-from audit.models import Review, Violation
-from audit.selectors import violations_csv
-from console.reviews import review_save
 from console.admin.pages import ReadOnlyAdmin
 from console.audit_words import action_words, hook_words, place_words
+from console.reviews import review_save
 from console.site import site
 from processors.models import Processor
 
@@ -43,7 +43,16 @@ class ReviewForm(forms.ModelForm):
 
 @admin.register(Violation, site=site)
 class ViolationAdmin(ReadOnlyAdmin):
-    list_display = ("at", "outcome_label", "guardrail", "message_short", "done", "agent_slug", "user_label", "channel")
+    list_display = (
+        "at",
+        "outcome_label",
+        "guardrail",
+        "message_short",
+        "done",
+        "agent_slug",
+        "user_label",
+        "channel",
+    )
     list_filter = (
         ("outcome", ChoicesDropdownFilter), ("processor_id", FieldTextFilter), ("agent_slug", FieldTextFilter),
         ("user_label", FieldTextFilter), ("channel", FieldTextFilter), ("at", RangeDateFilter),
@@ -63,7 +72,9 @@ class ViolationAdmin(ReadOnlyAdmin):
             wanted = UUID(search_term.strip())
         except ValueError:
             return queryset.filter(digest=search_term.strip()), False
-        return queryset.filter(run_id=wanted) | queryset.filter(thread_id=wanted) | queryset.filter(pk=wanted), False
+        return queryset.filter(run_id=wanted) | queryset.filter(thread_id=wanted) | queryset.filter(
+            pk=wanted
+        ), False
 
     @display(description=_("outcome"), ordering="outcome", label=OUTCOME_COLOURS)
     def outcome_label(self, obj: Violation) -> tuple[str, str]:
@@ -81,16 +92,25 @@ class ViolationAdmin(ReadOnlyAdmin):
     def message_short(self, obj: Violation) -> str:
         return obj.message if len(obj.message) <= 80 else obj.message[:79] + "…"
 
-    def change_view(self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
         violation = self.object_for_view(request, object_id)
         review = Review.objects.select_related("reviewer").filter(violation_id=violation.pk).first()
         may_review = request.user.has_perm(REVIEW)
         form = ReviewForm(request.POST or None, instance=review)
         if request.method == "POST":
             if not may_review:
-                return HttpResponse(_("You may not review violations; ask for the role “auditor”."), status=403)
+                return HttpResponse(
+                    _("You may not review violations; ask for the role “auditor”."), status=403
+                )
             if form.is_valid():
-                review_save(actor=request.user, violation=violation, verdict=form.cleaned_data["verdict"], note=form.cleaned_data["note"])
+                review_save(
+                    actor=request.user,
+                    violation=violation,
+                    verdict=form.cleaned_data["verdict"],
+                    note=form.cleaned_data["note"],
+                )
                 messages.success(request, _("Your review is kept beside the violation."))
                 return HttpResponseRedirect(reverse("admin:audit_violation_change", args=[violation.pk]))
         context = self.page_context(
@@ -103,7 +123,10 @@ class ViolationAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "admin/console/violation.html", context)
 
     def get_urls(self) -> list[URLPattern]:
-        return [path("csv/", self.admin_site.admin_view(self.csv), name="audit_violation_csv"), *super().get_urls()]
+        return [
+            path("csv/", self.admin_site.admin_view(self.csv), name="audit_violation_csv"),
+            *super().get_urls(),
+        ]
 
     def csv(self, request: HttpRequest) -> HttpResponse:
         """The violations that the list's filters choose, as CSV."""
