@@ -16,7 +16,7 @@ from processors.build import build_context
 
 from agents.models import Agent
 from console.effective_chain import Link, effective_chains
-from console.trial import LONGEST_TEXT, Trial, run_trial
+from console.trial import LONGEST_TEXT, TextAs, Trial, run_trial, text_as
 from processors.engine.errors import GatehouseError
 from processors.engine.messages import assistant_message, user_message
 from processors.engine.processor import ChainEntry
@@ -40,8 +40,7 @@ def walk(area: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResponse
     agent = area.object_for_view(request, object_id)
     if request.method != "POST":
         return HttpResponse(status=405, headers={"Allow": "POST"})
-    text, as_ = request.POST.get("text", "")[:LONGEST_TEXT], request.POST.get("as", "input")
-    as_ = as_ if as_ in {"input", "output", "tool"} else "input"
+    text, as_ = request.POST.get("text", "")[:LONGEST_TEXT], text_as(request.POST.get("as", ""))
     steps, outcome = walk_chain(agent, text, as_)
     context = {"steps": steps, "outcome": outcome, "as_": as_, "text": text}
     if (
@@ -53,7 +52,7 @@ def walk(area: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResponse
     return TemplateResponse(request, "admin/console/walk.html", context)
 
 
-def walk_chain(agent: Agent, text: str, as_: str) -> tuple[list[dict[str, Any]], str | None]:
+def walk_chain(agent: Agent, text: str, as_: TextAs) -> tuple[list[dict[str, Any]], str | None]:
     """Each guardrail alone, in chain order, on what the one before let through. Ends at the first that stops it."""
     stage = "input" if as_ == "input" else "output"
     links = next(chain.links for chain in effective_chains(agent) if chain.stage == stage)
@@ -69,9 +68,9 @@ def walk_chain(agent: Agent, text: str, as_: str) -> tuple[list[dict[str, Any]],
     return steps, current
 
 
-def _try(link: Link, text: str, as_: str) -> tuple[Trial | None, str]:
+def _try(link: Link, text: str, as_: TextAs) -> tuple[Trial | None, str]:
     try:
-        return run_trial([_entry(link)], text, as_), ""  # type: ignore[arg-type]
+        return run_trial([_entry(link)], text, as_), ""
     except TimeoutError:
         return None, _("It took longer than 15 seconds.")
     except (GatehouseError, ValueError) as problem:

@@ -28,6 +28,11 @@ TIME_LIMIT = 15.0
 """Seconds."""
 
 
+def text_as(wanted: str) -> TextAs:
+    """What a form asked for; anything unknown is a person's message."""
+    return wanted if wanted in ("output", "tool") else "input"  # type: ignore[return-value]
+
+
 @dataclass(slots=True)
 class Finding:
     """A violation as the audit would keep it."""

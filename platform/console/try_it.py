@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from processors.build import build_context
 
 from console.guardrail_form import PREFIX, GuardrailForm, guardrail_form
-from console.trial import LONGEST_TEXT, run_trial
+from console.trial import LONGEST_TEXT, run_trial, text_as
 from processors.engine.errors import GatehouseError
 from processors.engine.processor import ChainEntry
 from processors.engine.registry import registry
@@ -34,35 +34,47 @@ def try_it_view(request: HttpRequest, area: GuardrailAdmin) -> HttpResponse:
         raise PermissionDenied
     if "try-pattern" in request.POST:
         return pattern_matches(request.POST["try-pattern"], request.POST.get("try-text", "")[:LONGEST_TEXT])
-    kind_slug = request.POST.get("try-kind", "")
+    number = request.POST.get("try-object", "")
+    stored = Processor.objects.filter(pk=number).first() if number.isdigit() else None
+    kind_slug = stored.kind if stored is not None else request.POST.get("try-kind", "")
     if kind_slug not in registry:
-        return TemplateResponse(
-            request, "admin/console/try_result.html", {"problems": [_("This kind is not installed.")]}
-        )
-    stored = Processor.objects.filter(pk=request.POST["try-object"] or None).first() if request.POST.get("try-object", "").isdigit() else None  # fmt: skip
+        return _answer(request, problems=[_("This kind is not installed.")])
     options, problems = options_on_screen(request, area, kind_slug, stored)
     if problems:
-        return TemplateResponse(request, "admin/console/try_result.html", {"problems": problems})
+        return _answer(request, problems=problems)
     as_ = request.POST.get("try-as", "input")
-    slug = stored.slug if stored is not None else "on-this-page"
+    text = request.POST.get("try-text", "")
     try:
-        guardrail = registry.build(kind_slug, slug, options, build_context())
-        trial = run_trial([ChainEntry(guardrail)], request.POST.get("try-text", ""), as_ if as_ in {"input", "output", "tool"} else "input")  # type: ignore[arg-type]  # fmt: skip
+        guardrail = registry.build(
+            kind_slug, stored.slug if stored else "on-this-page", options, build_context()
+        )
+        return _answer(request, trial=run_trial([ChainEntry(guardrail)], text, text_as(as_)))
     except TimeoutError:
-        problems = [_("The guardrail took longer than 15 seconds. Try a shorter text.")]
+        return _answer(
+            request, problems=[_("The guardrail took longer than 15 seconds. Try a shorter text.")]
+        )
     except (GatehouseError, ValueError) as problem:
-        problems = [str(problem)]
-    if problems:
-        return TemplateResponse(request, "admin/console/try_result.html", {"problems": problems})
-    return TemplateResponse(request, "admin/console/try_result.html", {"trial": trial})
+        return _answer(request, problems=[str(problem)])
+
+
+def _answer(request: HttpRequest, **context: Any) -> HttpResponse:
+    return TemplateResponse(request, "admin/console/try_result.html", context)
 
 
 def options_on_screen(request: HttpRequest, area: GuardrailAdmin, kind_slug: str, stored: Processor | None) -> tuple[dict[str, Any], list[str]]:  # fmt: skip
-    """The settings of the unsaved form, and what is wrong with them in words. A reader's page has none: the stored hold."""
-    if not any(name.startswith(PREFIX) for name in request.POST) and stored is not None:
+    """The settings of the unsaved form, and what is wrong with them in words. For a reader the stored ones hold."""
+    may_edit = (
+        area.has_change_permission(request, stored)
+        if stored is not None
+        else area.has_add_permission(request)
+    )
+    if stored is not None and not may_edit:
         return dict(stored.options), []
+    if not may_edit:
+        raise PermissionDenied
     form_class: type[GuardrailForm] = guardrail_form(kind_slug)
     form = form_class(request.POST, instance=stored if stored is not None else Processor(kind=kind_slug))
+    form.fields.pop("expected_revision")  # trying saves nothing, so nobody else can have been faster
     form.is_valid()
     problems = []
     for name, errors in form.errors.items():
