@@ -1,64 +1,26 @@
-"""Pages below an agent: publish, versions, restore, and the test of a model. Each is a view of (admin, request, …)."""
+"""Pages below an agent: versions, restore, and the test of a model. Each is a view of (admin, request, …)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agents.actions import agent_publish, agent_restore
+from agents.actions import agent_restore
 from agents.credentials import model_test
 from agents.snapshot import agent_snapshot, snapshot_diff
-from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextareaWidget
 
 from agents.models import AgentVersion, ProviderCredential
-from console.agent_draft import draft_of
-from console.effective_chain import effective_chains
 from processors.engine.errors import GatehouseError
 
 if TYPE_CHECKING:
     from console.admin.agents import AgentAdmin
 
 VERSIONS_SHOWN = 100
-
-
-class PublishForm(forms.Form):
-    """What is new in this version, for those who come later."""
-
-    note = forms.CharField(label=gettext_lazy("What is new?"), widget=UnfoldAdminTextareaWidget({"rows": 3}), max_length=2000)  # fmt: skip
-    expected_revision = forms.IntegerField(widget=forms.HiddenInput())
-
-
-def publish_page(area: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    """What will change for people, a note, and the button that makes it live."""
-    agent = area.object_for_view(request, object_id)
-    if not request.user.has_perm("agents.publish_agent"):
-        raise PermissionDenied
-    draft = draft_of(agent)
-    form = PublishForm(request.POST or None, initial={"expected_revision": agent.revision})
-    if request.method == "POST" and draft.broken:
-        form.add_error(None, _("Guardrails are broken: %(names)s. Install their packages or take them out, then publish.") % {"names": ", ".join(draft.broken)})  # fmt: skip
-    if request.method == "POST" and form.is_valid():
-        try:
-            version = agent_publish(actor=request.user, agent=agent, note=form.cleaned_data["note"],
-                                    expected_revision=form.cleaned_data["expected_revision"])  # fmt: skip
-        except (GatehouseError, ValueError) as problem:
-            form.add_error(None, str(problem))
-        else:
-            messages.success(
-                request,
-                _("Version %(number)s of “%(agent)s” is live.") % {"number": version.number, "agent": agent},
-            )
-            return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
-    warnings = [sentence for chain in effective_chains(agent) for sentence in chain.warnings]
-    context = area.page_context(request, agent, title=_("Publish “%(agent)s”") % {"agent": agent}, form=form, draft=draft, warnings=warnings)  # fmt: skip
-    return TemplateResponse(request, "admin/console/agent_publish.html", context)
 
 
 def versions_page(area: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from processors.build import build_context
 
+from console.examples import MOST_EXAMPLES, run_examples
 from console.guardrail_form import PREFIX, GuardrailForm, guardrail_form
 from console.trial import LONGEST_TEXT, run_trial, text_as
 from processors.engine.errors import GatehouseError
@@ -42,6 +43,8 @@ def try_it_view(request: HttpRequest, area: GuardrailAdmin) -> HttpResponse:
     options, problems = options_on_screen(request, area, kind_slug, stored)
     if problems:
         return _answer(request, problems=problems)
+    if "try-examples" in request.POST and stored is not None:
+        return _answer(request, outcomes=run_examples(stored, options, stored.examples.all()[:MOST_EXAMPLES]))
     as_ = request.POST.get("try-as", "input")
     text = request.POST.get("try-text", "")
     try:

@@ -134,7 +134,7 @@ def guardrail_data(**changes: Any) -> dict[str, Any]:
         "name": "No swearing", "slug": "no-swearing", "severity": "medium", "public_message": "", "mandatory": "",
         "on_error": "block", "note": "", "option-words": "darn\nheck", "option-strategy": "redact",
         "option-types": ["email"], "option-threshold": "0.8", "option-limit": "", "option-whole": "on",
-        "option-pattern": "", "option-secret": "", **changes,
+        "option-pattern": "", "option-secret": "", "examples-TOTAL_FORMS": 0, "examples-INITIAL_FORMS": 0, **changes,
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from agents.models import Agent
-from console import agent_exchange, agent_pages, playground
+from console import agent_exchange, agent_pages, playground, publish_page
 from console.admin.chains import ErrorChain, InputChain, OutputChain, ToolInline
 from console.admin.pages import ConsoleAdmin, without_links
 from console.agent_draft import Draft, draft_of, reachable_models
@@ -130,7 +130,7 @@ class AgentAdmin(ConsoleAdmin):
             ("test-model/", "test_model", agent_pages.test_model),
             ("import/", "import", agent_exchange.import_page),
             ("start/", "start", agent_exchange.templates_page),
-            ("<path:object_id>/publish/", "publish", agent_pages.publish_page),
+            ("<path:object_id>/publish/", "publish", publish_page.publish_page),
             ("<path:object_id>/versions/", "versions", agent_pages.versions_page),
             ("<path:object_id>/versions/<int:number>/", "version", agent_pages.version_page),
             ("<path:object_id>/clone/", "clone", agent_exchange.clone_page),

@@ -17,7 +17,18 @@ from console.guardrail_kinds import kind_title, kinds_for
 from processors.models import Processor
 
 
-class OrderedFormSet(PaginationInlineFormSet):
+class LabelledFormSet(PaginationInlineFormSet):
+    """Rows of a table whose fields have no visible label of their own: each is named for those who can't see the heading."""
+
+    def add_fields(self, form: Any, index: int | None) -> None:
+        super().add_fields(form, index)
+        for field in form.fields.values():
+            if not field.widget.is_hidden:
+                inner = getattr(field.widget, "widget", field.widget)
+                inner.attrs["aria-label"] = str(field.label)
+
+
+class OrderedFormSet(LabelledFormSet):
     """Rows keep the order in which they stand on the screen; a new row comes last until it is dragged."""
 
     stage = ""

@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 from processors.services import processor_delete, processor_save
 from unfold.decorators import display
 
+from console.admin.example_rows import ExampleRows
 from console.admin.pages import ConsoleAdmin
 from console.guardrail_form import GuardrailForm, guardrail_form, option_fieldsets, used_by
 from console.guardrail_kinds import kind_cards, kind_title
@@ -49,6 +50,7 @@ class GuardrailAdmin(ConsoleAdmin):
     list_filter = (KindFilter, "mandatory", "severity")
     search_fields = ("name", "slug")
     change_form_template = "admin/console/guardrail_form.html"
+    inlines = (ExampleRows,)
     actions = None
 
     # --- the list
@@ -166,7 +168,9 @@ class GuardrailAdmin(ConsoleAdmin):
         obj._state.adding = False
 
     def save_related(self, request: HttpRequest, form: BaseForm, formsets: Any, change: bool) -> None:
-        """Nothing: a guardrail has no inlines, and its service has saved it whole."""
+        """The examples; the guardrail itself was saved whole by its service."""
+        for formset in formsets:
+            self.save_formset(request, form, formset, change)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         obj = self.object_for_view(request, object_id)

@@ -123,6 +123,7 @@
     try {
       const fields = trialFields(button.form ?? document.querySelector("form[id$=_form]"), {
         "try-kind": panel.dataset.kind, "try-object": panel.dataset.object, "try-text": text.value || text.placeholder, "try-as": as,
+        ...(button.matches("[data-try-examples]") ? { "try-examples": "1" } : {}),
       });
       place.innerHTML = await (await post(panel.dataset.tryUrl, fields)).text(); // our own template, escaped by the server
     } catch (problem) {
