@@ -1,4 +1,4 @@
-"""How an agent's draft stands to its live version, and which models it could use."""
+"""How an agent's draft stands to its live version."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 from agents.snapshot import agent_snapshot, snapshot_diff
 
-from agents.models import Agent, AgentVersion, ProviderCredential
+from agents.models import Agent, AgentVersion
 from console.effective_chain import effective_chains
-
-OWN_MODELS = ("local/smollm2", "scripted/practice")
-"""Models that need no credential: the embedded one and the practice script."""
 
 
 @dataclass(slots=True)
@@ -36,14 +33,3 @@ def draft_of(agent: Agent) -> Draft:
 def broken_guardrails(agent: Agent) -> list[str]:
     """Names of the guardrails in the chains whose kind is not installed."""
     return [link.processor.name for chain in effective_chains(agent) for link in chain.links if link.broken]
-
-
-def reachable_models(agent: Agent | None) -> list[str]:
-    """Models to offer: our own, those of the credentials (as far as known without asking anybody), those in use."""
-    from agents.credentials import known_models  # optional in an installation without providers
-
-    found = [*OWN_MODELS]
-    for credential in ProviderCredential.objects.order_by("name")[:20]:
-        found += known_models(credential)
-    found += Agent.objects.order_by("model").values_list("model", flat=True).distinct()[:50]
-    return list(dict.fromkeys(found))

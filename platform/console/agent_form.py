@@ -23,12 +23,14 @@ class ModelInput(forms.TextInput):
             {"class": " ".join(widgets.INPUT_CLASSES), "autocomplete": "off", "spellcheck": "false"}
         )
         self.models: list[str] = []
-        self.test_url = ""
+        self.test_url = self.models_url = ""
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         context = super().get_context(name, value, attrs)
         context["widget"]["attrs"]["list"] = f"{name}-models"
-        context.update(models=self.models, test_url=self.test_url, list_id=f"{name}-models")
+        context.update(
+            models=self.models, test_url=self.test_url, models_url=self.models_url, list_id=f"{name}-models"
+        )
         return context
 
 

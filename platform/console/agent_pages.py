@@ -1,20 +1,19 @@
-"""Pages below an agent: versions, restore, and the test of a model. Each is a view of (admin, request, …)."""
+"""Pages below an agent: versions and restore. Each is a view of (admin, request, …)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from agents.actions import agent_restore
-from agents.credentials import model_test
 from agents.snapshot import agent_snapshot, snapshot_diff
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from agents.models import AgentVersion, ProviderCredential
+from agents.models import AgentVersion
 from processors.engine.errors import GatehouseError
 
 if TYPE_CHECKING:
@@ -63,17 +62,3 @@ def _restore(area: AgentAdmin, request: HttpRequest, object_id: str, version: Ag
         return HttpResponseRedirect(reverse("admin:agents_agent_version", args=[agent.pk, version.number]))
     messages.success(request, _("Version %(number)s is in the draft now. People still get the live version until you publish.") % {"number": version.number})  # fmt: skip
     return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
-
-
-def test_model(area: AgentAdmin, request: HttpRequest) -> HttpResponse:
-    """Try a model with a credential: {"ok": bool, "message": a sentence}."""
-    if request.method != "POST" or not (
-        area.has_change_permission(request) or area.has_add_permission(request)
-    ):
-        raise PermissionDenied
-    name = request.POST.get("model", "").strip()
-    credential = ProviderCredential.objects.filter(pk=request.POST.get("credential") or None).first()
-    if not name:
-        return JsonResponse({"ok": False, "message": _("Choose or write a model first.")})
-    ok, message = model_test(name, credential)
-    return JsonResponse({"ok": ok, "message": message})

@@ -14,12 +14,13 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from agents.models import Agent
-from console import agent_exchange, agent_pages, playground, publish_page
+from console import agent_exchange, agent_pages, model_offers, playground, publish_page
 from console.admin.chains import ErrorChain, InputChain, OutputChain, ToolInline
 from console.admin.pages import ConsoleAdmin, without_links
-from console.agent_draft import Draft, draft_of, reachable_models
+from console.agent_draft import Draft, draft_of
 from console.agent_form import AgentForm, ModelInput
 from console.effective_chain import effective_chains
+from console.model_offers import known_models
 from console.site import site
 
 
@@ -87,8 +88,9 @@ class AgentAdmin(ConsoleAdmin):
         form = super().get_form(request, obj, change, **kwargs)
         field = form.base_fields.get("model")
         if field is not None and isinstance(field.widget, ModelInput):
-            field.widget.models = reachable_models(obj)
+            field.widget.models = known_models()
             field.widget.test_url = reverse("admin:agents_agent_test_model")
+            field.widget.models_url = reverse("admin:agents_agent_models")
         return form
 
     def render_change_form(self, request: HttpRequest, context: Any, add: bool = False, change: bool = False, form_url: str = "", obj: Any = None) -> HttpResponse:  # fmt: skip
@@ -127,7 +129,8 @@ class AgentAdmin(ConsoleAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         pages: list[tuple[str, str, Any]] = [
-            ("test-model/", "test_model", agent_pages.test_model),
+            ("test-model/", "test_model", model_offers.test_model),
+            ("models/", "models", model_offers.offered_models),
             ("import/", "import", agent_exchange.import_page),
             ("start/", "start", agent_exchange.templates_page),
             ("<path:object_id>/publish/", "publish", publish_page.publish_page),

@@ -187,6 +187,19 @@
     }
   }
 
+  // --- models: asked of the providers when somebody first looks at the field
+
+  async function offerModels(input) {
+    const list = input.list;
+    const url = list?.dataset.modelsUrl;
+    if (!url) return;
+    delete list.dataset.modelsUrl;
+    try {
+      const answer = await (await fetch(url)).json();
+      list.replaceChildren(...answer.models.map((model) => new Option("", model)));
+    } catch { /* the models that the page came with stay */ }
+  }
+
   // --- cards that can be searched
 
   function filterCards(input) {
@@ -233,6 +246,7 @@
       if (sample?.value) tryPattern(sample);
     }
   });
+  document.addEventListener("focusin", (event) => { if (event.target.matches("input[list]")) offerModels(event.target); });
   document.addEventListener("change", (event) => { if (event.target.form || event.target.closest("[data-options-scope]")) showFields(document); });
   document.addEventListener("DOMContentLoaded", () => {
     showFields(document);
