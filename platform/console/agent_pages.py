@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from agents.actions import agent_restore
 from agents.snapshot import agent_snapshot, snapshot_diff
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse

@@ -148,16 +148,17 @@ def option_fieldsets(kind_slug: str) -> list[tuple[Any, dict[str, Any]]]:
     """The settings in the groups that the kind's author named; those marked as advanced come last, closed."""
     if kind_slug not in registry:
         return []
-    groups: dict[Any, list[str]] = {}
+    main = _("What it looks for and does")
+    groups: dict[Any, list[str]] = {main: []}  # what the author put under no heading comes first
     advanced: list[str] = []
     for node in option_nodes(registry.get(kind_slug).options):
         if node.schema.get("x-advanced"):
             advanced.append(f"{PREFIX}{node.name}")
         else:
-            groups.setdefault(node.schema.get("x-group") or _("What it looks for and does"), []).append(
-                f"{PREFIX}{node.name}"
-            )
-    sets: list[tuple[Any, dict[str, Any]]] = [(title, {"fields": names}) for title, names in groups.items()]
+            groups.setdefault(node.schema.get("x-group") or main, []).append(f"{PREFIX}{node.name}")
+    sets: list[tuple[Any, dict[str, Any]]] = [
+        (title, {"fields": names}) for title, names in groups.items() if names
+    ]
     if advanced:
         sets.append((_("More settings"), {"fields": advanced, "classes": ["collapse"]}))
     return sets

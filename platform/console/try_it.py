@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import re2
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -16,6 +15,8 @@ from processors.build import build_context
 from console.examples import MOST_EXAMPLES, run_examples
 from console.guardrail_form import PREFIX, GuardrailForm, guardrail_form
 from console.trial import LONGEST_TEXT, run_trial, text_as
+from processors.builtin.detectors.pattern_rules import compile_pattern
+from processors.builtin.detectors.pattern_shape import PatternError
 from processors.engine.errors import GatehouseError
 from processors.engine.processor import ChainEntry
 from processors.engine.registry import registry
@@ -91,15 +92,9 @@ def options_on_screen(request: HttpRequest, area: GuardrailAdmin, kind_slug: str
 def pattern_matches(pattern: str, text: str) -> HttpResponse:
     """The sample with everything marked that the pattern matches, or why the pattern is refused."""
     try:
-        compiled = re2.compile(pattern, _quiet())
-    except re2.error as problem:
-        reason = problem.args[0].decode() if isinstance(problem.args[0], bytes) else str(problem.args[0])
-        return HttpResponse(
-            format_html(
-                '<span class="gh-error">{}</span>',
-                _("This pattern can't be used: %(reason)s.") % {"reason": reason},
-            )
-        )
+        compiled = compile_pattern(pattern).compiled
+    except PatternError as problem:
+        return HttpResponse(format_html('<span class="gh-error">{}</span>', str(problem)))
     spans = [
         match.span() for _number, match in zip(range(MOST_MATCHES), compiled.finditer(text), strict=False)
     ]
@@ -111,10 +106,3 @@ def pattern_matches(pattern: str, text: str) -> HttpResponse:
     count = ngettext("%(count)d match", "%(count)d matches", len(spans)) % {"count": len(spans)}
     marked = format_html_join("", "{}<mark>{}</mark>", pieces)
     return HttpResponse(format_html('<span class="gh-note">{}</span>\n{}{}', count, marked, text[end:]))
-
-
-def _quiet() -> Any:
-    """RE2 prints refused patterns to the standard error otherwise."""
-    options = re2.Options()
-    options.log_errors = False
-    return options
