@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
 from unfold import widgets
 
 
@@ -13,6 +14,10 @@ class LinesTextarea(widgets.UnfoldAdminTextareaWidget):
 
     def __init__(self) -> None:
         super().__init__({"rows": 4, "data-lines": "1", "spellcheck": "false"})
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        words = {"data-count-one": _("1 entry, one per line"), "data-count-many": _("# entries, one per line")}
+        return super().get_context(name, value, {**(attrs or {}), **words})
 
     def format_value(self, value: Any) -> str:
         if isinstance(value, list | tuple | set | frozenset):

@@ -102,7 +102,7 @@
       note.dataset.lineCount = "";
       area.after(note);
     }
-    note.textContent = count === 1 ? "1 entry, one per line" : `${count} entries, one per line`;
+    note.textContent = count === 1 ? area.dataset.countOne : area.dataset.countMany.replace("#", String(count));
   }
 
   // --- try a guardrail, try a pattern
