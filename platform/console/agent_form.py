@@ -34,7 +34,7 @@ class ModelInput(forms.TextInput):
         return context
 
 
-class AgentForm(forms.ModelForm):
+class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
     """The draft. `expected_revision` is the revision that the editor saw."""
 
     fallbacks = LinesField(label=_("Fallback models"), required=False, help_text=_("One model per line. They are asked in this order when the model can't answer."))  # fmt: skip

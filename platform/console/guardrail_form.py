@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.core.exceptions import NON_FIELD_ERRORS
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from pydantic import ValidationError
@@ -34,7 +33,7 @@ PREFIX = "option-"
 """Begins the names of the fields that hold a kind's settings."""
 
 
-class GuardrailForm(forms.ModelForm):
+class GuardrailForm(forms.ModelForm):  # type: ignore[type-arg]
     """`kind` and `nodes` are set by `guardrail_form`; a kind that is not installed has neither nodes nor checks."""
 
     kind: ProcessorKind | None = None
@@ -57,7 +56,7 @@ class GuardrailForm(forms.ModelForm):
             if isinstance(field, SecretField):
                 field.initial = None
                 self.initial.pop(f"{PREFIX}{node.name}", None)
-                field.widget.is_set = bool(stored.get(node.name))  # type: ignore[attr-defined]
+                field.widget.is_set = bool(stored.get(node.name))
         if "note" in self.fields:
             self.fields["note"].widget.attrs["rows"] = 3
         if "expected_revision" in self.fields:
@@ -128,9 +127,6 @@ class GuardrailForm(forms.ModelForm):
     def add_error(self, field: str | None, error: Any) -> None:
         # a hidden field's error would be shown nowhere
         super().add_error(None if field == "expected_revision" else field, error)
-
-    def top_errors(self) -> list[str]:
-        return list(self.errors.get(NON_FIELD_ERRORS, ()))
 
 
 def guardrail_form(kind_slug: str) -> type[GuardrailForm]:

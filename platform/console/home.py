@@ -183,12 +183,13 @@ def violations_by_day(midnight: datetime) -> dict[str, Any]:
         .annotate(checks=Sum("evaluated"), findings=Sum("violations"), failures=Sum("errors"))
         .order_by("day")
     )
-    by_day = {timezone.localtime(row["day"]).date(): row for row in rows}
+    by_day: dict[Any, dict[str, Any]] = {timezone.localtime(row["day"]).date(): dict(row) for row in rows}
     days = [(first + timedelta(days=offset)).date() for offset in range(DAYS_SHOWN)]
+    empty: dict[str, Any] = {}
     table = [
         {
-            "day": date_format(day, "j M"), "checks": by_day.get(day, {}).get("checks", 0),
-            "findings": by_day.get(day, {}).get("findings", 0), "failures": by_day.get(day, {}).get("failures", 0),
+            "day": date_format(day, "j M"), "checks": by_day.get(day, empty).get("checks", 0),
+            "findings": by_day.get(day, empty).get("findings", 0), "failures": by_day.get(day, empty).get("failures", 0),
         }
         for day in days
     ]  # fmt: skip

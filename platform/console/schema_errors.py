@@ -54,7 +54,7 @@ def show_errors(
 ) -> None:
     """Put each of Pydantic's errors at its field; one that names no place goes to the field that it mentions."""
     for error in problem.errors(include_url=False, include_input=False):
-        path = [part for part in error["loc"] if not _is_branch(part, nodes)] or [None]
+        path: list[Any] = [part for part in error["loc"] if not _is_branch(part, nodes)] or [None]
         message = plain_words(error)
         name = str(path[0]) if path[0] is not None else mentioned(message, nodes)
         if name is None:

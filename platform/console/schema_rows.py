@@ -95,7 +95,7 @@ class RowsWidget(forms.Widget):
         if isinstance(value, Mapping):
             value = [{"key": key, "value": one} for key, one in value.items()] if self.is_map else [value]
         rows = [
-            row if isinstance(row, forms.BaseForm) else self.row_form(initial=row, prefix=f"{name}-{index}")
+            row if isinstance(row, OptionsForm) else self.row_form(initial=row, prefix=f"{name}-{index}")
             for index, row in enumerate(value or ())
         ]
         for path, message in self.pending:

@@ -16,7 +16,10 @@ class LinesTextarea(widgets.UnfoldAdminTextareaWidget):
         super().__init__({"rows": 4, "data-lines": "1", "spellcheck": "false"})
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        words = {"data-count-one": _("1 entry, one per line"), "data-count-many": _("# entries, one per line")}
+        words = {
+            "data-count-one": _("1 entry, one per line"),
+            "data-count-many": _("# entries, one per line"),
+        }
         return super().get_context(name, value, {**(attrs or {}), **words})
 
     def format_value(self, value: Any) -> str:

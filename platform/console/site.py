@@ -27,7 +27,8 @@ class ConsoleSite(UnfoldAdminSite):
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         from console.home import home_context  # the models are not loaded yet when the site is made
 
-        return super().index(request, {**home_context(request), **(extra_context or {})})
+        page: TemplateResponse = super().index(request, {**home_context(request), **(extra_context or {})})
+        return page
 
 
 site = ConsoleSite(name="admin")

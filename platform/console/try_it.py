@@ -85,7 +85,7 @@ def options_on_screen(request: HttpRequest, area: GuardrailAdmin, kind_slug: str
         if name.startswith(PREFIX):
             problems += [f"{form.fields[name].label}: {error}" for error in errors]
         elif name == "__all__":
-            problems += list(errors)
+            problems += [str(error) for error in errors]
     return getattr(form, "option_values", {}), problems
 
 

@@ -21,7 +21,7 @@ from console.site import site
 from processors.engine.errors import GatehouseError
 
 
-class CredentialForm(forms.ModelForm):
+class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
     base_url = forms.URLField(label=_("address"), required=False, assume_scheme="https", widget=UnfoldAdminURLInputWidget(), help_text=_("Only for OpenAI-compatible services."))  # fmt: skip
     secret_input = SecretField(label=_("secret key"), required=False, help_text=_("Stored encrypted. Nobody can read it again, you neither."))  # fmt: skip
 
@@ -32,7 +32,7 @@ class CredentialForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "secret_input" in self.fields:
-            self.fields["secret_input"].widget.is_set = bool(self.instance.secret)  # type: ignore[attr-defined]
+            self.fields["secret_input"].widget.is_set = bool(self.instance.secret)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

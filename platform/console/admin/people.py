@@ -22,7 +22,7 @@ FACTS = ("username", "first_name", "last_name", "email", "is_active", "is_staff"
 
 
 @admin.register(User, site=site)
-class PersonAdmin(UserAdmin, ConsoleAdmin):  # type: ignore[misc]
+class PersonAdmin(UserAdmin, ConsoleAdmin):  # type: ignore[type-arg]
     """Rights come from roles; single permissions are left to superusers, so the form stays short."""
 
     form = UserChangeForm
@@ -90,7 +90,7 @@ class PersonAdmin(UserAdmin, ConsoleAdmin):  # type: ignore[misc]
 
 
 @admin.register(Group, site=site)
-class RoleAdmin(GroupAdmin, ConsoleAdmin):  # type: ignore[misc]
+class RoleAdmin(GroupAdmin, ConsoleAdmin):
     """Roles are made by a migration; here one sees what they may do."""
 
     list_display = ("role",)

@@ -23,7 +23,7 @@ from console.site import site
 FIELDS = ("slug", "name", "kind", "description", "mode", "needs_approval", "is_idempotent", "time_limit")
 
 
-class ToolForm(forms.ModelForm):
+class ToolForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Tool
         fields = FIELDS

@@ -30,7 +30,7 @@ OUTCOME_COLOURS = {"violation": "warning", "error": "danger", "not_scanned": "da
 REVIEW = "audit.add_review"
 
 
-class ReviewForm(forms.ModelForm):
+class ReviewForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Review
         fields = ("verdict", "note")
