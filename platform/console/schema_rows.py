@@ -14,8 +14,6 @@ from django.utils.translation import gettext_lazy as _
 from console.schema_fields import fields
 from console.schema_nodes import Node
 
-MAX_ROWS = 500
-
 
 class OptionsForm(forms.Form):
     """The fields of one object of settings. `options()` gives its values as they are stored."""
@@ -81,11 +79,7 @@ class RowsWidget(forms.Widget):
             used = not self.optional or f"{name}-used" in data
             return [self.row_form(data, prefix=f"{name}-0")] if used else []
         indexes = data.getlist(f"{name}-row") if hasattr(data, "getlist") else data.get(f"{name}-row", [])
-        return [
-            self.row_form(data, prefix=f"{name}-{index}")
-            for index in indexes[:MAX_ROWS]
-            if str(index).isdigit()
-        ]
+        return [self.row_form(data, prefix=f"{name}-{index}") for index in indexes if str(index).isdigit()]
 
     def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:
         return False

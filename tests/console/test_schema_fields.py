@@ -111,12 +111,6 @@ def test_the_same_name_twice_in_a_table_is_refused() -> None:
     assert "is there twice" in str(form.errors["table"])
 
 
-def test_more_rows_than_anybody_needs_are_not_read() -> None:
-    field = fields.field_for(NODES["rows"])
-    data = QueryDict("&".join(f"rows-row={number}" for number in range(2000)))
-    assert len(field.widget.value_from_datadict(data, {}, "rows")) == 500
-
-
 def test_a_stored_secret_is_not_in_the_page() -> None:
     field = fields.field_for(NODES["hidden"])
     assert "hush" not in field.widget.render("hidden", "hush")
