@@ -14,8 +14,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from console.admin.pages import ConsoleAdmin
+from console.admin.pages import ConsoleAdmin, without_links
 from console.site import site
 
 FACTS = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
@@ -59,6 +60,18 @@ class PersonAdmin(UserAdmin, ConsoleAdmin):  # type: ignore[type-arg]
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         allowed = bool(super().has_delete_permission(request, obj))
         return allowed and (obj is None or not obj.is_superuser or request.user.is_superuser)
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "groups":
+            kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
+            field = super().formfield_for_manytomany(db_field, request, **kwargs)
+            field.help_text = _("Each role brings its rights.")
+            field.label = _("Roles")
+            return field
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        return without_links(super().formfield_for_dbfield(db_field, request, **kwargs))
 
     @display(description=_("name"))
     def full_name(self, obj: User) -> str:
