@@ -1,0 +1,19 @@
+"""The map of addresses."""
+
+from __future__ import annotations
+
+from console.site import site
+from django.urls import include, path
+
+from config.health import healthz, readyz
+
+urlpatterns = [
+    path("admin/", site.urls),
+    path("api/", include("api.urls")),
+    path("v1/", include("api.openai_urls")),
+    path("accounts/", include("django.contrib.auth.urls")),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("", include("chat.urls")),
+]

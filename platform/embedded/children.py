@@ -1,0 +1,63 @@
+"""Child processes that cannot outlive us."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pwd
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+PR_SET_PDEATHSIG = 1
+
+
+class ServiceFailed(Exception):
+    """A service could not start; the message says why and what to do."""
+
+
+def die_with_parent(signal_number: int = signal.SIGINT) -> Callable[[], None]:
+    """A function for the child: its own session, and a signal when the parent dies, however it dies (Linux)."""
+
+    def prepare() -> None:
+        os.setsid()
+        if sys.platform == "linux":
+            ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal_number)
+
+    return prepare
+
+
+def start(
+    command: Sequence[str | Path],
+    *,
+    log: IO[bytes] | int,
+    env: Mapping[str, str] | None = None,
+    user: str | None = None,
+    cwd: Path | None = None,
+    death_signal: int = signal.SIGINT,
+) -> subprocess.Popen[bytes]:
+    """Start a child in its own session that dies with this process."""
+    account: dict[str, Any] = {}
+    if user is not None:
+        entry = pwd.getpwnam(user)
+        account = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    return subprocess.Popen(
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=dict(env) if env else None, cwd=cwd,
+        preexec_fn=die_with_parent(death_signal), **account,
+    )  # fmt: skip
+
+
+def stop(process: subprocess.Popen[bytes], *, signal_number: int = signal.SIGTERM, seconds: float = 10) -> None:
+    """Ask a child to stop, and insist after a while."""
+    if process.poll() is not None:
+        return
+    process.send_signal(signal_number)
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

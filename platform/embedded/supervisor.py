@@ -1,0 +1,212 @@
+"""What `make run` starts: Postgres, Redis, migrations, demo data, a Celery worker and the web server, as one.
+
+Ctrl-C, a termination signal or this process's death ends them all. When something cannot start, one sentence says what
+to do, nothing is left half-started, and the exit code is not 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import IO
+
+from embedded.children import ServiceFailed, start, stop
+from embedded.places import ROOT, Places, places
+
+PATIENCE = 60.0
+
+
+def port_is_free(host: str, port: int) -> None:
+    """Raises ServiceFailed when somebody else listens there."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ServiceFailed(
+                f"Port {port} on {host} cannot be used ({error.strerror}). "
+                f"Stop what uses it, or choose another: GATEHOUSE_PORT={port + 1} make run"
+            ) from error
+
+
+@contextlib.contextmanager
+def only_one(where: Places) -> Iterator[None]:
+    """Hold the installation's lock. Raises ServiceFailed when the folder is read-only or another supervisor runs."""
+    try:
+        where.var.mkdir(parents=True, exist_ok=True)
+        handle = (where.var / "supervisor.lock").open("w")
+    except OSError as error:
+        raise ServiceFailed(
+            f"Cannot write {where.var}: {error.strerror}. Make the folder writable, or set GATEHOUSE_VAR to another."
+        ) from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ServiceFailed(
+                f"Gatehouse already runs with {where.var}. Stop it first, or set GATEHOUSE_VAR to another folder."
+            ) from error
+        yield
+
+
+def admin_password(where: Places) -> tuple[str, bool]:
+    """The generated admin password and whether it is new."""
+    file = where.var / "admin-password"
+    if file.exists():
+        return file.read_text(encoding="ascii").strip(), False
+    password = os.environ.get("GATEHOUSE_ADMIN_PASSWORD") or secrets.token_urlsafe(9)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as handle:
+        handle.write(password + "\n")
+    return password, True
+
+
+class Supervisor:
+    """The running whole. `stops` undoes what was started, last first."""
+
+    def __init__(self, where: Places, host: str, port: int) -> None:
+        self.where, self.host, self.port = where, host, port
+        self.stops: list[Callable[[], None]] = []
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self.env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        self.env["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "platform")])
+        self.env["GATEHOUSE_VAR"] = str(where.var)
+        self.env["PYTHONUNBUFFERED"] = "1"
+
+    def log(self, name: str) -> IO[bytes]:
+        self.where.logs.mkdir(parents=True, exist_ok=True)
+        return (self.where.logs / f"{name}.log").open("ab")
+
+    def start_services(self) -> None:
+        """Redis and Postgres, unless the environment names real ones."""
+        if not os.environ.get("REDIS_URL"):
+            from embedded.valkey import Valkey
+
+            valkey = Valkey(self.where)
+            self.stops.append(valkey.stop)
+            valkey.start()
+        if not os.environ.get("DATABASE_URL"):
+            from embedded.postgres import Postgres
+
+            postgres = Postgres(self.where)
+            self.stops.append(postgres.stop)
+            postgres.start()
+
+    def manage(self, *arguments: str) -> None:
+        """Run a management command. Raises ServiceFailed with its last line."""
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "manage.py"), *arguments], env=self.env, capture_output=True, cwd=ROOT, check=False
+        )
+        with self.log("manage") as log:
+            log.write(done.stdout + done.stderr)
+        if done.returncode:
+            words = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines() or ["no message"]
+            raise ServiceFailed(f"`manage.py {' '.join(arguments)}` failed: {words[-1]} (see {self.where.logs / 'manage.log'})")
+
+    def spawn(self, name: str, *command: str) -> None:
+        with self.log(name) as log:
+            child = start([sys.executable, "-m", *command], log=log, env=self.env, cwd=ROOT, death_signal=signal.SIGTERM)
+        self.children[name] = child
+        self.stops.append(lambda: stop(child))
+
+    def start_processes(self) -> None:
+        """The web server and the worker, side by side."""
+        self.spawn(
+            "web", "uvicorn", "config.asgi:application", "--host", self.host, "--port", str(self.port),
+            "--ws", "websockets-sansio", "--ws-per-message-deflate", "false", "--lifespan", "off", "--log-level", "warning",
+        )  # fmt: skip
+        self.spawn("worker", "celery", "-A", "config", "worker", "--loglevel", "WARNING", "--concurrency", "2", "-B",
+                   "--schedule", str(self.where.var / "celery-beat"))  # fmt: skip
+
+    def wait_for_web(self) -> None:
+        """Raises ServiceFailed when the web server dies or does not answer."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if self.children["web"].poll() is not None:
+                raise ServiceFailed(f"The web server stopped while starting; see {self.where.logs / 'web.log'}.")
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.address}/healthz", timeout=5):  # noqa: S310
+                return
+            time.sleep(0.05)
+        raise ServiceFailed(f"The web server did not answer within {PATIENCE:.0f} s; see {self.where.logs / 'web.log'}.")
+
+    @property
+    def address(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{self.port}"  # noqa: S104 - compared, not bound
+
+    def watch(self, stopping: threading.Event) -> str | None:
+        """Wait for a signal. Returns the name of a process that ended by itself, if one did."""
+        while not stopping.wait(0.5):
+            for name, child in self.children.items():
+                if child.poll() is not None:
+                    return name
+        return None
+
+    def stop(self) -> None:
+        """Stop everything, last started first."""
+        while self.stops:
+            self.stops.pop()()
+
+
+def announce(supervisor: Supervisor, password: str, new: bool) -> None:
+    """Tell the person where to go."""
+    print(f"\n  Gatehouse is ready:  {supervisor.address}/      console: {supervisor.address}/admin/")
+    if new:
+        print(f"  Sign in as admin with the password  {password}  (kept in {supervisor.where.var / 'admin-password'})")
+    else:
+        print(f"  Sign in as admin; the password is kept in {supervisor.where.var / 'admin-password'}")
+    print("  Ctrl-C stops everything.\n", flush=True)
+
+
+def run(supervisor: Supervisor) -> int:
+    """Start, announce, watch, stop. Returns the exit code."""
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: stopping.set())
+    try:
+        port_is_free(supervisor.host, supervisor.port)
+        print("Starting Gatehouse …", flush=True)
+        supervisor.start_services()
+        password, new = admin_password(supervisor.where)
+        supervisor.env["GATEHOUSE_ADMIN_PASSWORD"] = password
+        supervisor.manage("prepare")
+        supervisor.start_processes()
+        supervisor.wait_for_web()
+        announce(supervisor, password, new)
+        ended = supervisor.watch(stopping)
+        if ended is not None:
+            raise ServiceFailed(f"The process {ended!r} ended by itself; see {supervisor.where.logs / f'{ended}.log'}.")
+    finally:
+        supervisor.stop()
+    return 0
+
+
+def main() -> int:
+    os.chdir(ROOT)
+    where = places()
+    try:
+        port = int(os.environ.get("GATEHOUSE_PORT") or 8000)
+    except ValueError:
+        print("GATEHOUSE_PORT is not a number. Use for example GATEHOUSE_PORT=8080.", file=sys.stderr)
+        return 2
+    supervisor = Supervisor(where, os.environ.get("GATEHOUSE_HOST") or "127.0.0.1", port)
+    try:
+        with only_one(where):
+            return run(supervisor)
+    except ServiceFailed as failure:
+        print(failure, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
