@@ -26,6 +26,7 @@ class Run(models.Model):
         INTERRUPTED = "interrupted", _("interrupted")
 
     FINAL = frozenset({"completed", "blocked", "failed", "cancelled", "interrupted"})
+    ACTIVE = ("queued", "running", "waiting")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="runs", verbose_name=_("agent"))
@@ -40,6 +41,8 @@ class Run(models.Model):
     overrides = models.JSONField(default=dict)
     """What the call asked for beside its text (settings, system text …), as the service accepted it."""
     idempotency_key = models.CharField(max_length=200, blank=True)
+    mandatory = models.JSONField(default=list, editable=False)
+    """The guardrails of every agent, as they stood when the run began (they are read live, not from the version)."""
     text = models.TextField(_("answer"), blank=True)
     finish_reason = models.CharField(_("finish reason"), max_length=32, blank=True)
     tripwire = models.JSONField(_("tripwire"), null=True)
@@ -98,6 +101,9 @@ class ToolCall(models.Model):
     lease_until = models.DateTimeField(null=True, editable=False)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     decision_reason = models.TextField(blank=True)
+    decision = models.JSONField(null=True, editable=False)
+    """{"approved": bool, "args": the arguments that the decision allows}; None while nobody has decided."""
+    stop_requested_at = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 

@@ -74,6 +74,24 @@ class Violation(models.Model):
         return f"{self.processor_name or self.processor_id}: {self.message}"
 
 
+class TrailHead(models.Model):
+    """The end of the trail of violations: how many rows there are and the digest of the last, sealed with the installation's key.
+
+    It makes a deleted last row show, and it is the one row that writers take turns on.
+    """
+
+    rows = models.BigIntegerField(default=0)
+    last_digest = models.CharField(max_length=64, blank=True)
+    seal = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        verbose_name = _("end of the trail")
+        verbose_name_plural = _("ends of the trail")
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows"
+
+
 class Review(models.Model):
     """What an auditor thinks of a violation."""
 
