@@ -1,7 +1,7 @@
 """Which addresses a model client may talk to. Base URLs come from admins, and admin input is hostile.
 
-The address is checked twice: as text when it is saved (`endpoint_check`), and as the resolved IP address at the
-moment of connecting (`checked_addresses`), so that a name that resolves differently later does not get through.
+The address is checked twice: as text when it is saved (`endpoint_check`), and as the resolved IP address
+when connecting (`checked_addresses`), so that a name that resolves differently later does not get through.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEVER: Final = tuple(
         "192.0.0.0/24", "0.0.0.0/8", "::/128", "224.0.0.0/4", "ff00::/8", "240.0.0.0/4",
     )
 )  # fmt: skip
-"""Link-local addresses, the metadata services of cloud machines, addresses of no host: no setting allows them."""
+"""Link-local addresses, cloud machines' metadata services, addresses of no host: no setting allows them."""
 NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 COMPATIBLE: Final = ipaddress.ip_network("::/96")
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -71,9 +71,7 @@ def endpoint_check(url: str, allow_private: bool = False) -> Endpoint:
     if parts.scheme not in DEFAULT_PORTS:
         raise ConfigError("The address must begin with https:// or http://.")
     if parts.username is not None or parts.password is not None:
-        raise ConfigError(
-            "The address contains a name or password. Put the key into the secret field instead."
-        )
+        raise ConfigError("The address contains a name or password. Put the key into the secret field instead.")
     if parts.query or parts.fragment:
         raise ConfigError("The address must end with the path, such as /v1. Remove what follows ? or #.")
     if not ascii_host or "%" in ascii_host:
@@ -143,7 +141,7 @@ def _embedded(address: Address) -> ipaddress.IPv4Address | None:
 
 
 def _literal(host: str) -> Address | None:
-    """The IP address that `host` is, also in the spellings that resolvers accept (127.1, 0x7f.1, 2130706433)."""
+    """The IP address that `host` is, also in the short spellings that resolvers accept (127.1, 0x7f.1)."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

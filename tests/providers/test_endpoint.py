@@ -11,9 +11,7 @@ from processors.engine.errors import ConfigError, ModelAPIError
 
 
 def test_it_takes_a_base_address_apart() -> None:
-    assert endpoint_check("https://api.example.com/v1/") == Endpoint(
-        "https", "api.example.com", 443, "/v1", False
-    )
+    assert endpoint_check("https://api.example.com/v1/") == Endpoint("https", "api.example.com", 443, "/v1", False)
     assert endpoint_check("http://models.example.com:8080").host_header == "models.example.com:8080"
     assert endpoint_check("https://[2606:4700::1111]/v1").host_header == "[2606:4700::1111]"
     assert endpoint_check("https://bücher.example/v1").host == "xn--bcher-kva.example"
@@ -63,7 +61,8 @@ def test_a_private_address_needs_the_operators_permission(host: str) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        "169.254.169.254", "[fe80::1]", "[fd00:ec2::254]", "100.100.100.200", "168.63.129.16", "[::]", "0.0.0.1",
+        "169.254.169.254", "[fe80::1]", "[fd00:ec2::254]", "100.100.100.200", "168.63.129.16", "[::]",
+        "0.0.0.1",
         "224.0.0.1", "255.255.255.255", "[ff02::1]", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]",
         "2852039166", "[::169.254.169.254]",
     ],

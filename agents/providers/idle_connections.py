@@ -1,0 +1,67 @@
+"""Connections that a finished exchange left open, kept a short while for the next one.
+
+Only TLS connections are kept: the handshake is what costs. Each event loop has its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary
+
+from agents.providers.endpoint import Endpoint
+from agents.providers.http_connection import Connection, connect
+from agents.providers.timeouts import Timeouts
+
+KEPT_SECONDS: Final = 15.0
+KEPT_PER_ENDPOINT: Final = 8
+
+Key: TypeAlias = tuple[Endpoint, int]
+Shelf: TypeAlias = dict[Key, list[Connection]]
+
+_shelves: WeakKeyDictionary[asyncio.AbstractEventLoop, Shelf] = WeakKeyDictionary()
+
+
+async def take(endpoint: Endpoint, timeouts: Timeouts, ssl_context: ssl.SSLContext | None = None) -> Connection:
+    """A kept connection that is still open, or a new one. Raises as `http_connection.connect`."""
+    key = (endpoint, id(ssl_context))
+    kept = _shelf().get(key, [])
+    while kept:
+        connection = kept.pop()
+        if connection.reusable:
+            return connection
+    connection = await connect(endpoint, timeouts, ssl_context)
+    connection.key = key if endpoint.tls else None
+    return connection
+
+
+def give_back(connection: Connection) -> None:
+    """Keep the connection if it may be used again, else close it at once."""
+    if connection.key is None or not connection.reusable:
+        connection.close()
+        return
+    kept = _shelf().setdefault(connection.key, [])
+    if len(kept) >= KEPT_PER_ENDPOINT:
+        connection.close()
+        return
+    kept.append(connection)
+    asyncio.get_running_loop().call_later(KEPT_SECONDS, _expire, kept, connection, connection.exchanges)
+
+
+def _expire(kept: list[Connection], connection: Connection, exchanges: int) -> None:
+    # A connection that was used in between is on the shelf with a later date.
+    if connection in kept and connection.exchanges == exchanges:
+        kept.remove(connection)
+        connection.close()
+
+
+def close_idle_connections() -> None:
+    """Close what this event loop keeps. For the end of a program or test."""
+    for kept in _shelf().values():
+        while kept:
+            kept.pop().close()
+
+
+def _shelf() -> Shelf:
+    return _shelves.setdefault(asyncio.get_running_loop(), {})
