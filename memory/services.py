@@ -1,0 +1,136 @@
+"""Writing conversations. Everything that is stored here has passed the output chain, but for a person's own message that waits
+for its answer: that one is kept as it was written until the run's input chain has seen it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from accounts.policies import can
+from audit.storable import storable, storable_text
+from memory.models import Message, Thread
+from processors.engine.messages import Message as EngineMessage
+from processors.engine.messages import Part
+from processors.engine.ports import Turn
+
+BLOCK: Final = 1000
+"""Positions of one run: its user message stands at the block's first, so that two runs of one thread never interleave."""
+TITLE_LENGTH: Final = 80
+STATUS_OF_TURN: Final = {
+    "completed": Message.Status.COMPLETED, "blocked": Message.Status.BLOCKED, "failed": Message.Status.FAILED,
+    "cancelled": Message.Status.CANCELLED, "waiting": Message.Status.PENDING,
+}  # fmt: skip
+
+
+def thread_create(*, owner: Any, agent_slug: str, title: str = "", metadata: dict[str, Any] | None = None) -> Thread:
+    """Begin a conversation."""
+    return Thread.objects.create(
+        owner=owner, agent_slug=agent_slug, title=storable_text(title).strip()[:200], metadata=storable(metadata or {})
+    )
+
+
+def thread_rename(*, actor: Any, thread: Thread, title: str) -> Thread:
+    """Give a conversation another title. Raises PermissionDenied for anybody but its owner, ValueError for an empty title."""
+    _check_owner(actor, thread)
+    words = " ".join(storable_text(title).split())[:200]
+    if not words:
+        raise ValueError("Write a title.")
+    thread.title = words
+    thread.save(update_fields=["title", "updated_at"])
+    return thread
+
+
+def thread_delete(*, actor: Any, thread: Thread) -> None:
+    """Delete a conversation with its messages and runs. The audit keeps its rows. Raises PermissionDenied."""
+    _check_owner(actor, thread)
+    thread.delete()
+
+
+def _check_owner(actor: Any, thread: Thread) -> None:
+    if thread.owner_id != actor.pk or not can(actor, "thread.read", thread):
+        raise PermissionDenied("Only the person whose conversation this is can do that.")
+
+
+def user_message_store(*, thread: Thread, message: EngineMessage, run_id: UUID) -> Message:
+    """Store what a person wrote, before anything else happens with it. The caller holds the thread's row lock."""
+    last = Message.objects.filter(thread=thread).aggregate(last=Max("position"))["last"]
+    position = 0 if last is None else (last // BLOCK + 1) * BLOCK
+    row = Message.objects.create(
+        id=message.id, thread=thread, run_id=run_id, position=position, role=message.role, parts=_parts(message.content.parts),
+        metadata=storable(message.content.metadata), status=Message.Status.PENDING,
+    )  # fmt: skip
+    Thread.objects.filter(pk=thread.pk).update(updated_at=timezone.now())
+    return row
+
+
+@transaction.atomic
+def turn_store(*, thread: Thread, turn: Turn, input_message_id: UUID | str | None = None) -> None:
+    """Store a run's messages as the chains left them. A stored message of the same run with the same id is updated.
+
+    A person's message that is no longer among the turn's messages was taken out by the chain: its text is withheld.
+    """
+    run_id, status = UUID(turn.run_id), STATUS_OF_TURN[turn.status]
+    known = {str(row.pk): row for row in Message.objects.select_for_update().filter(thread=thread, run_id=run_id)}
+    asked = known.get(str(input_message_id)) if input_message_id else None
+    base = asked.position if asked is not None else _base(thread, known)
+    free = max((row.position for row in known.values()), default=base) + 1
+    seen: set[str] = set()
+    for message in turn.messages:
+        row = known.get(message.id)
+        seen.add(message.id)
+        if row is None:
+            row = Message(id=message.id, thread=thread, run_id=run_id, position=free, role=message.role)
+            free += 1
+        _fill(row, message, status, blocked=turn.status == "blocked")
+        row.save()
+    for row in known.values():
+        if str(row.pk) not in seen:
+            row.parts, row.withheld, row.status = [], True, status
+            row.save()
+    _touch(thread, turn)
+
+
+def message_withhold(*, message_id: UUID, status: str) -> None:
+    """Take a stored message's text away, for good."""
+    Message.objects.filter(pk=message_id).update(parts=[], withheld=True, status=status)
+
+
+def _base(thread: Thread, known: dict[str, Message]) -> int:
+    if known:
+        return min(row.position for row in known.values()) // BLOCK * BLOCK
+    last = Message.objects.filter(thread=thread).aggregate(last=Max("position"))["last"]
+    return 0 if last is None else (last // BLOCK + 1) * BLOCK
+
+
+def _fill(row: Message, message: EngineMessage, status: str, *, blocked: bool) -> None:
+    row.role = message.role
+    row.withheld = message.withheld
+    row.parts = [] if message.withheld else _parts(message.content.parts)
+    row.metadata = storable(message.content.metadata)
+    row.status = Message.Status.BLOCKED if blocked or message.blocked else status
+
+
+def _parts(parts: list[Part]) -> list[Any]:
+    """The parts as JSON. A transient data part is stored nowhere, whoever handed it over."""
+    return [storable(part) for part in parts if not (str(part.get("type", "")).startswith("data-") and part.get("transient"))]
+
+
+def _touch(thread: Thread, turn: Turn) -> None:
+    """The thread's time, and its title from the first message that passed: titles are made from screened text only."""
+    changes: dict[str, Any] = {"updated_at": timezone.now()}
+    if turn.status in {"completed", "cancelled"} and not Thread.objects.filter(pk=thread.pk).exclude(title="").exists():
+        first = next((one for one in turn.messages if one.role == "user" and not one.withheld and one.text.strip()), None)
+        if first is not None:
+            changes["title"] = title_of(first.text)
+    Thread.objects.filter(pk=thread.pk).update(**changes)
+
+
+def title_of(text: str) -> str:
+    """The beginning of a text on one line, cut at a word."""
+    words = " ".join(storable_text(text).split())
+    return words if len(words) <= TITLE_LENGTH else words[: TITLE_LENGTH + 1].rsplit(" ", 1)[0][:TITLE_LENGTH] + "…"
