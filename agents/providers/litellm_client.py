@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from agents.providers.endpoint import checked_addresses, endpoint_check
-from agents.providers.failures import MEANINGS, QUOTA_CODES, RETRYABLE, broken, retry_after
+from agents.providers.failures import HOPELESS, MEANINGS, QUOTA_CODES, RETRYABLE, broken, described, retry_after
 from agents.providers.openai_request import request_body
 from agents.providers.reply import Reply
 from agents.providers.timeouts import Timeouts
@@ -33,6 +33,12 @@ GUARDS: Final = {
 }
 LAST_SECONDS: Final = 3_600.0
 """litellm's own time limit, out of the way of ours, which are finer."""
+ALLOWED_OPTIONS: Final = frozenset({
+    "reasoning_effort", "thinking", "verbosity", "parallel_tool_calls", "service_tier", "user", "metadata", "top_k",
+    "logit_bias", "logprobs", "top_logprobs", "safety_settings", "web_search_options", "modalities", "prediction",
+    "max_completion_tokens",
+})  # fmt: skip
+"""Provider options that may be passed on. Others steer litellm itself: its address, its key, its mocks."""
 STREAM_BREAKS: Final = frozenset({"MidStreamFallbackError", "APIConnectionError"})
 
 
@@ -79,6 +85,9 @@ class LiteLLMModel:
     async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
         """One call. See `LanguageModel`; raises ModelAPIError, or RunCancelled when `signal` is set."""
         body, warnings = request_body(request, model=self._name, option_keys=self._option_keys)
+        self._check_options(request)
+        if signal is not None and signal.aborted:
+            raise RunCancelled(f"The run was stopped: {signal.reason}.")
         if self._endpoint is not None:
             async with asyncio.timeout(self._timeouts.connect):
                 await checked_addresses(self._endpoint)
@@ -104,6 +113,11 @@ class LiteLLMModel:
                 stopped.cancel()
             if source is not None:
                 await source.aclose()
+
+    def _check_options(self, request: ModelRequest) -> None:
+        given = {name for key in self._option_keys for name in request.provider_options.get(key) or ()}
+        if refused := given - ALLOWED_OPTIONS:
+            raise ConfigError(f"Provider options cannot set {', '.join(sorted(refused))} through litellm. Remove that.")
 
     def _call_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {
@@ -174,14 +188,15 @@ def translated(problem: Exception, *, secret: str = "") -> GatehouseError | Exce
         if isinstance(problem, OSError):
             return broken("The model's service cannot be reached.", "connection_failed")
         return problem
-    text = str(getattr(problem, "message", "") or problem)
+    detail, code = _told(problem)
     if secret:
-        text = text.replace(secret, "[key]")
-    detail = " ".join(text.split())[:300]
-    code = next((known for known in QUOTA_CODES if known in text), None) or getattr(problem, "code", None)
+        detail = detail.replace(secret, "[key]")
     if name in STREAM_BREAKS:
-        return broken(f"The model's service broke off its answer. It said: {detail}", "disconnected")
-    if status == 500 and "Connection error" in text:
+        retryable = not any(mark in (code or "") for mark in HOPELESS)
+        return broken(
+            f"The model's service broke off its answer. It said: {detail}", "disconnected", retryable=retryable
+        )
+    if status == 500 and "Connection error" in detail:
         return broken("The model's service cannot be reached.", "connection_failed")
     if name == "ContextWindowExceededError":
         code = "context_length_exceeded"
@@ -193,8 +208,20 @@ def translated(problem: Exception, *, secret: str = "") -> GatehouseError | Exce
         status=status,
         retryable=(status in RETRYABLE or name == "Timeout") and code not in QUOTA_CODES,
         retry_after=retry_after(_headers(problem)),
-        provider_code=None if code is None else str(code),
+        provider_code=code,
     )
+
+
+def _told(problem: BaseException) -> tuple[str, str | None]:
+    """(detail, code) as the provider said them, which litellm keeps in the exceptions underneath its own."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        detail, code = described(getattr(cause, "body", None))
+        if detail or code:
+            return detail, code
+        cause = cause.__cause__ or cause.__context__
+    text = " ".join(str(getattr(problem, "message", "") or problem).split())
+    return text[:300], next((code for code in QUOTA_CODES if code in text), None)
 
 
 def _headers(problem: Exception) -> Mapping[str, str]:
