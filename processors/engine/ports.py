@@ -6,7 +6,7 @@ Nothing here knows Django, a database, a queue or a provider.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, TypeAlias
@@ -53,10 +53,11 @@ class ModelRequest:
 class AbortSignal:
     """Says that the caller no longer wants the run. One per run; hooks, tools and model clients may watch it."""
 
-    __slots__ = ("_event", "reason")
+    __slots__ = ("_callbacks", "_event", "reason")
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
+        self._callbacks: list[Callable[[], None]] = []
         self.reason: str | None = None
 
     @property
@@ -68,6 +69,12 @@ class AbortSignal:
         if not self._event.is_set():
             self.reason = reason
             self._event.set()
+            for callback in self._callbacks:
+                callback()
+
+    def on_abort(self, callback: Callable[[], None]) -> None:
+        """Call back when the run is asked to stop; the loop interrupts what it waits for."""
+        self._callbacks.append(callback)
 
     async def wait(self) -> None:
         """Return when the run has been asked to stop."""

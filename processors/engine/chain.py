@@ -1,0 +1,290 @@
+"""One run's chains: a method per hook, the checks of what each hook returns, and what its return does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from processors.engine import hooks as h
+from processors.engine.errors import AuditUnavailable, ContractError
+from processors.engine.hooks import Stage
+from processors.engine.message_list import MessageList, Source
+from processors.engine.messages import Message, SystemMessage
+from processors.engine.ports import LanguageModel, Prompt
+from processors.engine.processor import ChainEntry
+from processors.engine.scope import UNCHANGED, RunScope
+from processors.engine.slots import Slot, build_slots
+from processors.engine.stream_path import StreamPath
+from processors.engine.tripwire import TripWire
+
+log = logging.getLogger("gatehouse.engine")
+
+MESSAGES_ALLOWED = "a list of Messages, the same message_list, {'messages', 'system_messages'} or None"
+STEP_KEYS = frozenset({
+    "model", "tool_choice", "active_tools", "tools", "messages", "message_list", "system_messages",
+    "provider_options", "model_settings", "structured_output",
+})  # fmt: skip
+STEP_ALLOWED = f"None, a list of Messages, the same message_list, or a dictionary with any of {', '.join(sorted(STEP_KEYS))}"
+
+
+class ChainRunner:
+    """The three chains of one run, combined, with their state."""
+
+    def __init__(self, scope: RunScope, stages: dict[Stage, list[ChainEntry]], message_list: MessageList) -> None:
+        self.scope, self.list = scope, message_list
+        self.slots = build_slots(stages)
+        self.stream = StreamPath(scope, [s for s in self.slots if s.stage == "output"], message_list)
+
+    def with_hook(self, hook: str) -> list[Slot]:
+        """The slots that have a hook, in order."""
+        return [slot for slot in self.slots if hook in slot.hooks]
+
+    # ── what hooks return ──────────────────────────────────────────────────
+    def _wrong(self, slot: Slot, hook: str, result: Any, allowed: str) -> ContractError:
+        return ContractError(slot.id, hook, f"{type(result).__name__} {result!r:.80}", allowed)
+
+    def _same_list(self, slot: Slot, hook: str, result: MessageList) -> None:
+        if result is not self.list:
+            raise ContractError(
+                slot.id, hook, "another MessageList instance", "the message_list it was given; change that one in place"
+            )
+
+    def _messages(self, slot: Slot, hook: str, result: Any, allowed: str) -> list[Message]:
+        if not isinstance(result, list | tuple) or not all(isinstance(message, Message) for message in result):
+            raise self._wrong(slot, hook, result, allowed)
+        return list(result)
+
+    def _systems(self, slot: Slot, hook: str, given: Any) -> list[SystemMessage]:
+        made: list[SystemMessage] = []
+        for item in given if isinstance(given, list | tuple) else [given]:
+            if isinstance(item, SystemMessage):
+                made.append(item)
+            elif isinstance(item, str):
+                made.append(SystemMessage(item))
+            else:
+                raise self._wrong(slot, hook, item, "system_messages: SystemMessage objects or strings")
+        return made
+
+    async def _apply(
+        self, slot: Slot, hook: str, result: Any, view: Sequence[Message], source: Source, *, empty_means_unchanged: bool
+    ) -> None:
+        """Apply a message hook's return. A wrong one is recorded as an error and raised."""
+        try:
+            if result is None or result is UNCHANGED:
+                return
+            if isinstance(result, MessageList):
+                self._same_list(slot, hook, result)
+                return
+            if isinstance(result, dict):
+                if not result or set(result) - {"messages", "system_messages"}:
+                    raise self._wrong(slot, hook, result, MESSAGES_ALLOWED)
+                if "system_messages" in result:
+                    self.list.system_messages = self._systems(slot, hook, result["system_messages"])
+                result = result.get("messages", list(view))
+            messages = self._messages(slot, hook, result, MESSAGES_ALLOWED)
+            if messages or not empty_means_unchanged:
+                self.list.reconcile(view, messages, source)
+        except ContractError as error:
+            await self.scope.judge(slot, hook, error, None)
+
+    # ── input chain ────────────────────────────────────────────────────────
+    async def input(self) -> None:
+        """process_input: once, before the loop."""
+        hook = "process_input"
+        for group in _groups(self.with_hook(hook)):
+            views = [self.list.input for _ in group]
+
+            def make(slot: Slot, view: list[Message]) -> Any:
+                return self.scope.args_for(
+                    slot, h.ProcessInputArgs, writer=False, messages=list(view),
+                    system_messages=list(self.list.system_messages), message_list=self.list,
+                )  # fmt: skip
+
+            results = await self._judge_group(group, hook, [make(s, v) for s, v in zip(group, views, strict=True)])
+            for slot, view, result in zip(group, views, results, strict=True):
+                await self._apply(slot, hook, result, view, "input", empty_means_unchanged=False)
+
+    async def _judge_group(self, group: list[Slot], hook: str, args: list[Any]) -> list[Any]:
+        """Side by side; the first refusal in list order wins and is the one that is reported."""
+        if len(group) == 1:
+            return [await self.scope.call(group[0], hook, args[0])]
+        calls = [self.scope.call(slot, hook, arg, record_abort=False) for slot, arg in zip(group, args, strict=True)]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        for slot, arg, result in zip(group, args, results, strict=True):
+            if isinstance(result, TripWire):
+                await self.scope.record_abort(slot, hook, result, arg)
+            if isinstance(result, BaseException):
+                raise result
+        return list(results)
+
+    async def input_step(self, settings: dict[str, Any], common: dict[str, Any], prepare: Any = None) -> None:
+        """process_input_step of the chain, then the call's own prepare_step. `settings` is changed in place."""
+        hook = "process_input_step"
+        for slot in self.with_hook(hook):
+            view = self.list.all
+            args = self.scope.args_for(
+                slot, h.ProcessInputStepArgs, messages=list(view), message_list=self.list,
+                system_messages=list(self.list.system_messages), **settings, **common,
+            )  # fmt: skip
+            result = await self.scope.call(slot, hook, args)
+            await self._apply_step(slot, hook, result, view, settings)
+        if prepare is not None:
+            await prepare(self, settings, common)
+
+    async def _apply_step(
+        self, slot: Slot, hook: str, result: Any, view: Sequence[Message], settings: dict[str, Any]
+    ) -> None:
+        if not isinstance(result, dict):
+            await self._apply(slot, hook, result, view, "input", empty_means_unchanged=False)
+            return
+        try:
+            self.apply_step_object(slot, hook, result, view, settings)
+        except ContractError as error:
+            await self.scope.judge(slot, hook, error, None)
+
+    def apply_step_object(
+        self, slot: Slot, hook: str, result: dict[str, Any], view: Sequence[Message], settings: dict[str, Any]
+    ) -> None:
+        """The object form of process_input_step's return. Raises ContractError."""
+        unknown = set(result) - STEP_KEYS
+        if unknown:
+            raise ContractError(slot.id, hook, f"an object with {', '.join(map(repr, sorted(unknown)))}", STEP_ALLOWED)
+        if "messages" in result and "message_list" in result:
+            raise ContractError(slot.id, hook, "both messages and message_list", "only one of messages and message_list")
+        if result.get("message_list") is not None:
+            if not isinstance(result["message_list"], MessageList):
+                raise self._wrong(slot, hook, result["message_list"], STEP_ALLOWED)
+            self._same_list(slot, hook, result["message_list"])
+        if result.get("messages") is not None:
+            self.list.reconcile(view, self._messages(slot, hook, result["messages"], STEP_ALLOWED), "input")
+        if result.get("system_messages") is not None:
+            self.list.system_messages = self._systems(slot, hook, result["system_messages"])
+        for key, value in result.items():
+            if key in ("messages", "message_list", "system_messages"):
+                continue
+            self._check_setting(slot, hook, key, value)
+            settings[key] = value
+
+    def _check_setting(self, slot: Slot, hook: str, key: str, value: Any) -> None:
+        fits: dict[str, Callable[[Any], bool]] = {
+            "model": lambda v: isinstance(v, str) or hasattr(v, "stream"),
+            "tool_choice": lambda v: v is None or isinstance(v, str | dict),
+            "active_tools": lambda v: v is None or (isinstance(v, list | tuple) and all(isinstance(n, str) for n in v)),
+            "tools": lambda v: isinstance(v, dict | list | tuple),
+        }
+        check = fits.get(key, lambda v: v is None or isinstance(v, dict))
+        if not check(value):
+            raise ContractError(slot.id, hook, f"{key}={value!r:.60}", STEP_ALLOWED)
+
+    async def llm_request(self, prompt: Prompt, common: dict[str, Any]) -> tuple[Prompt, list[Any] | None]:
+        """process_llm_request: the prompt for this one call, and a recorded answer if a processor gave one."""
+        hook, response = "process_llm_request", None
+        for slot in self.with_hook(hook):
+            args = self.scope.args_for(
+                slot, h.ProcessLLMRequestArgs, prompt=prompt, message_list=self.list, **common
+            )
+            result = await self.scope.call(slot, hook, args)
+            if result is None or result is UNCHANGED or result == {}:
+                continue
+            try:
+                if not isinstance(result, dict) or set(result) - {"prompt", "response"}:
+                    raise self._wrong(slot, hook, result, "None, {'prompt'} or {'response'}")
+                if "prompt" in result:
+                    if not isinstance(result["prompt"], list):
+                        raise self._wrong(slot, hook, result["prompt"], "prompt: a list of prompt messages")
+                    prompt = result["prompt"]
+                if result.get("response") is not None and response is None:
+                    response = result["response"]
+                    if isinstance(response, dict):
+                        response = response.get("chunks", [])
+                    if not isinstance(response, list):
+                        raise self._wrong(slot, hook, response, "response: a list of recorded chunks")
+            except ContractError as error:
+                await self.scope.judge(slot, hook, error, args)
+        return prompt, response
+
+    async def llm_response(self, values: dict[str, Any]) -> None:
+        """process_llm_response: the step's chunks are complete."""
+        hook = "process_llm_response"
+        for slot in self.with_hook(hook):
+            args = self.scope.args_for(slot, h.ProcessLLMResponseArgs, **values)
+            result = await self.scope.call(slot, hook, args)
+            if result is not None and result is not UNCHANGED:
+                await self.scope.judge(slot, hook, self._wrong(slot, hook, result, "None"), args)
+
+    # ── output chain ───────────────────────────────────────────────────────
+    async def output_step(self, values: dict[str, Any]) -> None:
+        """process_output_step: after the reply, before any tool runs."""
+        hook = "process_output_step"
+        for slot in self.with_hook(hook):
+            view = self.list.all
+            args = self.scope.args_for(
+                slot, h.ProcessOutputStepArgs, messages=list(view), message_list=self.list,
+                system_messages=list(self.list.system_messages), **values,
+            )  # fmt: skip
+            result = await self.scope.call(slot, hook, args)
+            await self._apply(slot, hook, result, view, "response", empty_means_unchanged=True)
+
+    async def tool_result(self, values: dict[str, Any], result: Any) -> Any:
+        """process_tool_result: chained; returns the value that joins the list."""
+        hook, part = "process_tool_result", self.list.find_tool_invocation(values["tool_call_id"])
+        for slot in self.with_hook(hook):
+            view = self.list.all
+            args = self.scope.args_for(
+                slot, h.ProcessToolResultArgs, messages=list(view), message_list=self.list, result=result,
+                system_messages=list(self.list.system_messages), **values,
+            )  # fmt: skip
+            returned = await self.scope.call(slot, hook, args)
+            await self._apply(slot, hook, returned, view, "response", empty_means_unchanged=True)
+            part = self.list.find_tool_invocation(values["tool_call_id"]) or part
+            if part is not None and part["toolInvocation"].get("state") == "result":
+                result = part["toolInvocation"].get("result")
+        return result
+
+    async def output_result(self, result: h.OutputResult) -> None:
+        """process_output_result: once, at the end."""
+        hook = "process_output_result"
+        for slot in self.with_hook(hook):
+            view = self.list.response
+            args = self.scope.args_for(
+                slot, h.ProcessOutputResultArgs, messages=list(view), message_list=self.list, result=result
+            )
+            returned = await self.scope.call(slot, hook, args)
+            await self._apply(slot, hook, returned, view, "response", empty_means_unchanged=True)
+
+    # ── error chain ────────────────────────────────────────────────────────
+    async def api_error(self, error: Exception, common: dict[str, Any]) -> bool:
+        """process_api_error: True when a processor asks for another try. Its own exceptions change nothing."""
+        hook = "process_api_error"
+        for slot in self.with_hook(hook):
+            args = self.scope.args_for(
+                slot, h.ProcessAPIErrorArgs, error=error, messages=self.list.all, message_list=self.list, **common
+            )
+            try:
+                result = await self.scope.call(slot, hook, args)
+            except (TripWire, AuditUnavailable, ContractError):
+                raise
+            except Exception:
+                log.warning("Error processor %r failed; the original error stays", slot.id, exc_info=True)
+                continue
+            if result is None or result is UNCHANGED:
+                continue
+            if not isinstance(result, dict) or set(result) - {"retry"}:
+                await self.scope.judge(slot, hook, self._wrong(slot, hook, result, "None or {'retry': bool}"), args)
+            elif result.get("retry"):
+                return True
+        return False
+
+
+def _groups(slots: list[Slot]) -> list[list[Slot]]:
+    """Neighbours with the same group name together, all others alone."""
+    keyed = groupby(enumerate(slots), key=lambda item: item[1].entry.group or item[0])
+    return [[slot for _, slot in items] for _, items in keyed]
+
+
+def model_id_of(model: LanguageModel | str) -> str:
+    """A model's id, whether it is a client or still a name."""
+    return model if isinstance(model, str) else model.id
