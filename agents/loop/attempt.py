@@ -42,6 +42,7 @@ class Attempt:
         self.reply = Reply(run.list, run.run_id, keep_chunks=keep)
         self.before = [(message.id, run.list.source_of(message.id)) for message in run.list.response]
         self.called = False
+        self.accepted = False
         self.from_cache = False
         self.paid = False
         self.tools: dict[str, Tool] = dict(run.agent.tools)
@@ -232,8 +233,9 @@ class Attempt:
     def step_result(self) -> StepResult:
         """The step as it stands now; called again after the output hooks."""
         reply = self.reply
+        message = reply.message and self.list.get(reply.message.id)
         return StepResult(
-            self.run.step_number, reply.text, "".join(reply.reasonings), list(reply.calls), list(self.results),
+            self.run.step_number, message.text if message else reply.text, "".join(reply.reasonings), list(reply.calls), list(self.results),
             self.finish_reason(), Usage() if self.from_cache else reply.usage, self.model.id, reply.provider_metadata,
             reply.sources, reply.files,
         )  # fmt: skip

@@ -62,8 +62,8 @@ class Run:
         self.usage = Usage()
         self.step_number = 0
         self.reasons: list[str] = []
-        self.replied = False
-        self.stored = False
+        self.step_messages: list[Message | None] = []
+        self.replied = self.stored = self.input_refused = False
         self.pending_data: list[dict[str, Any]] = []
         self.attempt: Attempt | None = None
         self.waiting_task: asyncio.Task[Any] | None = None
@@ -210,16 +210,10 @@ class Run:
                 self.step_number += 1
                 if not self._goes_on(step, len(calls)):
                     break
-            finished = False
-            async for item in self._step():
-                if isinstance(item, bool):
-                    finished = item
-                else:
-                    yield item
-            if self.result.status == "waiting":
+            async for chunk in self._step():
+                yield chunk
+            if self.stored:
                 return
-            if finished:
-                break
         async for chunk in self._complete():
             yield chunk
 
@@ -243,8 +237,8 @@ class Run:
         if self.signal.aborted:
             raise RunCancelled(self.signal.reason or "cancelled")
 
-    async def _step(self) -> AsyncIterator[Chunk | bool]:
-        """One step with all its attempts. Yields chunks, and last whether the run is finished."""
+    async def _step(self) -> AsyncIterator[Chunk]:
+        """One step with all its attempts; the last step includes the end of the run, which may still refuse it."""
         models = [self.agent.model, *self.agent.fallbacks]
         self.reasons = []
         while True:
@@ -262,9 +256,8 @@ class Run:
                     yield chunk
                     if chunk.type == "text-delta":
                         self.scope.delivered_chars += len((chunk.payload or {}).get("text", ""))
-                step = attempt.step_result()
-                async for item in self._accepted(attempt, step):
-                    yield item
+                async for chunk in self._accepted(attempt, attempt.step_result()):
+                    yield chunk
                 return
             except TripWire as trip:
                 self.usage += attempt.unpaid()
@@ -282,10 +275,8 @@ class Run:
     def _withdraw(self, attempt: Attempt, retry: Retry) -> Chunk:
         """Roll the attempt back to the step's start and tell the client."""
         message_id = attempt.reply.message.id if attempt.reply.message is not None else None
-        attempt.reply.withdraw()
-        attempt.undo()
+        self._refuse()
         self.pending_data = []
-        self.attempt = None
         self.scope.delivered_chars = 0
         if retry.counted:
             self.retries_left -= 1
@@ -294,8 +285,20 @@ class Run:
         payload = {"stepNumber": self.step_number, "messageId": message_id, "reason": retry.reason}
         return Chunk("step-retry", payload, self.run_id)
 
-    async def _accepted(self, attempt: Attempt, step: StepResult) -> AsyncIterator[Chunk | bool]:
-        """The reply stands: run its tools, end the step."""
+    def _refuse(self) -> None:
+        """Take the attempt back, also when it had been accepted and the end of the run refuses it."""
+        attempt, self.attempt = self.attempt, None
+        if attempt is None:
+            return
+        attempt.reply.withdraw()
+        attempt.undo()
+        if attempt.accepted:
+            self.steps.pop()
+            self.step_messages.pop()
+            self.step_number -= 1
+
+    async def _accepted(self, attempt: Attempt, step: StepResult) -> AsyncIterator[Chunk]:
+        """The reply stands: run its tools, end the step, and the run if this was its last."""
         calls = [call for call in step.tool_calls if not call.provider_executed]
         ours = [call for call in calls if (tool := self.agent.tools.get(call.tool_name)) is None or tool.execute or
                 call.tool_name in attempt.tools and attempt.tools[call.tool_name].execute]  # fmt: skip
@@ -306,17 +309,22 @@ class Run:
             yield chunk
         self.usage += attempt.unpaid()
         self.steps.append(step)
-        self.replied = True
-        self.attempt = None
+        self.step_messages.append(attempt.reply.message)
+        attempt.accepted = True
+        self.step_number += 1
         if waiting:
             async for chunk in self._pause(waiting):
                 yield chunk
             return
         async for chunk in self.out(self._step_finish(step)):
             yield chunk
-        self.step_number += 1
+        if not self._goes_on(step, len(direct)):
+            async for chunk in self._complete():
+                yield chunk
+            return
+        self.attempt = None
+        self.replied = True
         self.scope.delivered_chars = 0
-        yield not self._goes_on(step, len(direct))
 
     def _step_finish(self, step: StepResult) -> Chunk:
         payload = {"stepNumber": step.step_number, "reason": step.finish_reason, "usage": step.usage.to_wire()}
@@ -371,8 +379,9 @@ class Run:
             payload = {"toolCallId": call.tool_call_id, "toolName": call.tool_name, "args": call.args}
             async for chunk in self.out(Chunk("tool-call-approval", payload)):
                 yield chunk
+        step_number = self.step_number - 1
         self.result.snapshot = {
-            "run_id": self.run_id, "step_number": self.step_number, "retry_count": self.scope.retry_count,
+            "run_id": self.run_id, "step_number": step_number, "retry_count": self.scope.retry_count,
             "retries_left": self.retries_left, "usage": self.usage.to_wire(),
             "systems": [[s.text, s.tag] for s in self.systems],
             "messages": [[message_to_json(m), self.list.source_of(m.id)]
@@ -388,6 +397,7 @@ class Run:
             self.list.add(message_from_json(value), source)
         self.list.system_messages = [SystemMessage(text, tag) for text, tag in snapshot["systems"]]
         self.steps.extend(step_from_json(value) for value in snapshot["steps"])
+        self.step_messages.extend(None for _ in self.steps)
         self.step_number, self.retries_left = snapshot["step_number"], snapshot["retries_left"]
         self.scope.retry_count, self.usage = snapshot["retry_count"], Usage.from_wire(snapshot["usage"])
         self.replied = True
@@ -406,19 +416,24 @@ class Run:
         await self.chain.output_result(OutputResult(text, self.usage, reason, self.steps))
         async for chunk in self.drain():
             yield chunk
-        self.result.text = text
-        self.result.reasoning_text = "".join(step.reasoning for step in self.steps)
+        self._read_edits()
         finish = [c async for c in self.out(Chunk("finish", {"reason": reason, "usage": self.usage.to_wire()}))]
         await self._end("completed", reason)
         for chunk in finish:
             yield chunk
 
+    def _read_edits(self) -> None:
+        """The result says what the messages say after the last edit."""
+        for step, message in zip(self.steps, self.step_messages, strict=True):
+            if message is not None:
+                current = self.list.get(message.id)
+                step.text = current.text if current is not None else ""
+
     async def _blocked(self, trip: TripWire) -> AsyncIterator[Chunk]:
         tripwire = Tripwire(trip.reason, trip.retry, trip.metadata, trip.processor_id or "")
         self.result.tripwire = tripwire
-        if self.attempt is not None:
-            self.attempt.reply.withdraw()
-            self.attempt.undo()
+        self.input_refused = not self.replied and (self.attempt is None or not self.attempt.called)
+        self._refuse()
         try:
             await self._end("blocked", "other")
         except Exception as error:
@@ -432,10 +447,8 @@ class Run:
 
     async def _failed(self, error: Exception) -> AsyncIterator[Chunk]:
         self.result.error = error
-        if self.attempt is not None:
-            self.attempt.reply.withdraw()
-            self.attempt.undo()
         if not self.stored:
+            self._refuse()
             try:
                 await self._end("failed", "error")
             except Exception as storing:
@@ -450,10 +463,9 @@ class Run:
         """Fill the result and store the turn, once."""
         result = self.result
         result.status, result.finish_reason, result.usage = status, reason, self.usage
-        if status != "completed":
-            result.text = "".join(step.text for step in self.steps)
-            result.reasoning_text = "".join(step.reasoning for step in self.steps)
-        if status == "cancelled" and self.attempt is not None:
+        result.text = "".join(step.text for step in self.steps)
+        result.reasoning_text = "".join(step.reasoning for step in self.steps)
+        if status == "cancelled" and self.attempt is not None and not self.attempt.accepted:
             self.attempt.reply.end_block()
             result.text += self.attempt.reply.text
         if self.pending_data and status in ("completed", "waiting", "cancelled"):
@@ -471,13 +483,10 @@ class Run:
 
     def _messages(self, status: Status) -> list[Message]:
         if status == "blocked" and self.result.tripwire is not None:
-            return blocked_messages(self.list, self.result.tripwire, withhold_input=not self.replied and self._refused_input())
+            return blocked_messages(self.list, self.result.tripwire, withhold_input=self.input_refused)
         if status == "failed" and self.result.error is not None:
             return failed_messages(self.list, self.result.error)
         return own_messages(self.list)
-
-    def _refused_input(self) -> bool:
-        return self.attempt is None or not self.attempt.called
 
     def _turn(self, status: Status, reason: str) -> Turn:
         tripwire, error = self.result.tripwire, self.result.error
