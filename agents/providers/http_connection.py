@@ -44,7 +44,7 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._pieces: list[bytes] = []
         self._unread = self._head_size = 0
-        self._paused = self._head_done = self._complete = self._lost = self._until_close = False
+        self._paused = self._head_done = self._complete = self._lost = self._until_close = self._stays_open = False
         self._failure: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._deadline = 0.0
@@ -58,7 +58,7 @@ class Connection(asyncio.Protocol):
         assert self._transport is not None
         self.exchanges += 1
         self.status, self.headers, self._head_size = 0, {}, 0
-        self._head_done = self._complete = self._until_close = False
+        self._head_done = self._complete = self._until_close = self._stays_open = False
         self._parser = httptools.HttpResponseParser(self)
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
         if body:
@@ -109,13 +109,13 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    @property
-    def reusable(self) -> bool:
-        """Whether the exchange ended cleanly and the service keeps the connection open."""
-        return (
-            self._complete and not self._lost and not self._pieces and not self._until_close
-            and self._failure is None and self._parser.should_keep_alive()
-        )  # fmt: skip
+    async def settled(self, limit: float) -> bool:
+        """Whether the exchange has ended, within `limit` seconds, with the connection ready for another."""
+        try:
+            rest = await self.read(limit)
+        except ModelAPIError:
+            return False
+        return not rest and self._stays_open and not self._lost
 
     @property
     def untouched(self) -> bool:
@@ -176,6 +176,7 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         # Without this check the "100 Continue" before an answer would end it.
         self._complete = self._head_done
+        self._stays_open = self._complete and self._parser.should_keep_alive()
 
     # -- waiting
 

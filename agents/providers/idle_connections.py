@@ -16,6 +16,8 @@ from agents.providers.timeouts import Timeouts
 
 KEPT_SECONDS: Final = 15.0
 KEPT_PER_ENDPOINT: Final = 8
+LAST_BYTES: Final = 0.05
+"""Seconds to wait for the end of an answer's body: less than a new handshake over the internet takes."""
 
 Key: TypeAlias = tuple[Endpoint, int]
 Shelf: TypeAlias = dict[Key, list[Connection]]
@@ -29,16 +31,21 @@ async def take(endpoint: Endpoint, timeouts: Timeouts, ssl_context: ssl.SSLConte
     kept = _shelf().get(key, [])
     while kept:
         connection = kept.pop()
-        if connection.reusable:
+        if await connection.settled(LAST_BYTES):
             return connection
+        connection.close()
     connection = await connect(endpoint, timeouts, ssl_context)
     connection.key = key if endpoint.tls else None
     return connection
 
 
-def give_back(connection: Connection) -> None:
-    """Keep the connection if it may be used again, else close it at once."""
-    if connection.key is None or not connection.reusable:
+def give_back(connection: Connection, *, answered: bool) -> None:
+    """Keep the connection if it may be used again, else close it at once.
+
+    answered: the service has said all it will say. The last bytes of the body may still be under way; whether they
+    came is looked at when the connection is wanted again.
+    """
+    if connection.key is None or not answered:
         connection.close()
         return
     kept = _shelf().setdefault(connection.key, [])

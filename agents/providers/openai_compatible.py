@@ -60,9 +60,9 @@ class OpenAICompatibleModel:
             body["max_completion_tokens"] = body.pop("max_tokens")
         stopped = _watch(signal)
         connection: Connection | None = None
+        reply, limit, since_turn = Reply(secret=self._api_key), self._timeouts.first_byte, 0
         try:
             connection = await self._asked(json.dumps(body).encode("ascii"), signal, stopped)
-            reply, limit, since_turn = Reply(secret=self._api_key), self._timeouts.first_byte, 0
             if connection.headers.get("content-type", "").startswith("application/json"):
                 for chunk in reply.read(await read_whole(connection, self._timeouts)):
                     yield chunk
@@ -87,7 +87,7 @@ class OpenAICompatibleModel:
             if stopped is not None:
                 stopped.cancel()
             if connection is not None:
-                give_back(connection)
+                give_back(connection, answered=reply.ended)
 
     async def _asked(self, body: bytes, signal: AbortSignal | None, stopped: asyncio.Task[None] | None) -> Connection:
         """A connection whose answer has begun with status 200. Raises ModelAPIError for any other."""

@@ -61,6 +61,8 @@ class Reply:
 
     def read(self, data: bytes) -> Sequence[Chunk]:
         """The chunks of one event. Raises ModelAPIError for an event that is an error, or no JSON object."""
+        if self.ended:
+            return ()
         if data == b"[DONE]":
             self.ended = True
             return ()

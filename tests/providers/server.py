@@ -45,6 +45,8 @@ class ModelServer:
         self.exchanges: list[Exchange] = []
         self.connections = 0
         self.asked = asyncio.Event()
+        self.closes_next = False
+        """Close the connection on which the next request comes, without an answer."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, tls: ssl.SSLContext | None = None) -> None:
@@ -84,6 +86,9 @@ class ModelServer:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Play a scene. True if the connection stays for another."""
         exchange = await _request(reader)
+        if self.closes_next:
+            self.closes_next = False
+            return False
         self.exchanges.append(exchange)
         self.asked.set()
         scene = self.scenes.pop(0)
