@@ -4,7 +4,7 @@ for its answer: that one is kept as it was written until the run's input chain h
 from __future__ import annotations
 
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -79,15 +79,23 @@ def turn_store(*, thread: Thread, turn: Turn, input_message_id: UUID | str | Non
     asked = known.get(str(input_message_id)) if input_message_id else None
     base = asked.position if asked is not None else _base(thread, known)
     free = max((row.position for row in known.values()), default=base) + 1
+    ids = {message.id: _row_id(run_id, message.id) for message in turn.messages}
+    foreign = {
+        str(pk) for pk in Message.objects.filter(pk__in=set(ids.values()) - set(known)).values_list("pk", flat=True)
+    }
     seen: set[str] = set()
     for message in turn.messages:
-        row = known.get(message.id)
-        seen.add(message.id)
+        row_id = ids[message.id]
+        if row_id in foreign:
+            continue  # a row of an earlier run never changes
+        row = known.get(row_id)
+        is_new = row is None
         if row is None:
-            row = Message(id=message.id, thread=thread, run_id=run_id, position=free, role=message.role)
+            row = Message(id=row_id, thread=thread, run_id=run_id, position=free, role=message.role)
             free += 1
+        seen.add(row_id)
         _fill(row, message, status, blocked=turn.status == "blocked")
-        row.save()
+        row.save(force_insert=is_new)
     for row in known.values():
         if str(row.pk) not in seen:
             row.parts, row.withheld, row.status = [], True, status
@@ -98,6 +106,14 @@ def turn_store(*, thread: Thread, turn: Turn, input_message_id: UUID | str | Non
 def message_withhold(*, message_id: UUID, status: str) -> None:
     """Take a stored message's text away, for good."""
     Message.objects.filter(pk=message_id).update(parts=[], withheld=True, status=status)
+
+
+def _row_id(run_id: UUID, message_id: str) -> str:
+    """The row's id: the message's own, or one made from it if a processor chose an id that is no UUID."""
+    try:
+        return str(UUID(message_id))
+    except ValueError:
+        return str(uuid5(run_id, message_id))
 
 
 def _base(thread: Thread, known: dict[str, Message]) -> int:
@@ -117,14 +133,20 @@ def _fill(row: Message, message: EngineMessage, status: str, *, blocked: bool) -
 
 def _parts(parts: list[Part]) -> list[Any]:
     """The parts as JSON. A transient data part is stored nowhere, whoever handed it over."""
-    return [storable(part) for part in parts if not (str(part.get("type", "")).startswith("data-") and part.get("transient"))]
+    return [
+        storable(part)
+        for part in parts
+        if not (str(part.get("type", "")).startswith("data-") and part.get("transient"))
+    ]
 
 
 def _touch(thread: Thread, turn: Turn) -> None:
     """The thread's time, and its title from the first message that passed: titles are made from screened text only."""
     changes: dict[str, Any] = {"updated_at": timezone.now()}
     if turn.status in {"completed", "cancelled"} and not Thread.objects.filter(pk=thread.pk).exclude(title="").exists():
-        first = next((one for one in turn.messages if one.role == "user" and not one.withheld and one.text.strip()), None)
+        first = next(
+            (one for one in turn.messages if one.role == "user" and not one.withheld and one.text.strip()), None
+        )
         if first is not None:
             changes["title"] = title_of(first.text)
     Thread.objects.filter(pk=thread.pk).update(**changes)

@@ -32,16 +32,22 @@ def build_context() -> BuildContext:
     return context
 
 
-def build_entry(snapshot_item: dict[str, Any], stage: Stage, context: BuildContext, *, mandatory: bool = False) -> ChainEntry:
+def build_entry(
+    snapshot_item: dict[str, Any], stage: Stage, context: BuildContext, *, mandatory: bool = False
+) -> ChainEntry:
     """The chain entry of a guardrail's snapshot. Raises ConfigError with a sentence that names the guardrail."""
     name, slug = snapshot_item.get("name") or snapshot_item["slug"], snapshot_item["slug"]
     try:
         kind = registry.get(snapshot_item["kind"])
         if stage not in kind.stages:
             raise ConfigError(f"It has nothing to do in the {stage} chain. Take it out there.")
-        processor = registry.build(kind.slug, slug, opened_options(slug, kind.slug, snapshot_item.get("options") or {}), context)
+        processor = registry.build(
+            kind.slug, slug, opened_options(slug, kind.slug, snapshot_item.get("options") or {}), context
+        )
     except ValidationError as problem:
-        raise ConfigError(f"The guardrail “{name}” has settings that no longer fit: {first_sentence(problem)}") from problem
+        raise ConfigError(
+            f"The guardrail “{name}” has settings that no longer fit: {first_sentence(problem)}"
+        ) from problem
     except (ConfigError, SecretUnreadable) as problem:
         raise ConfigError(f"The guardrail “{name}” cannot run: {problem}") from problem
     on_error: Any = "block" if kind.redacts else snapshot_item.get("on_error", "block")
@@ -67,7 +73,9 @@ def snapshot_problem(snapshot_item: dict[str, Any]) -> str:
     """Why a guardrail cannot be built, empty if it can. Whatever its factory raises is a reason, not a crash."""
     try:
         kind = registry.get(snapshot_item["kind"])
-        kind.options.model_validate(opened_options(snapshot_item["slug"], kind.slug, snapshot_item.get("options") or {}))
+        kind.options.model_validate(
+            opened_options(snapshot_item["slug"], kind.slug, snapshot_item.get("options") or {})
+        )
     except ValidationError as problem:
         return first_sentence(problem)
     except (ConfigError, SecretUnreadable, ValueError) as problem:

@@ -26,5 +26,11 @@ def configured_guardrails_work(*, databases: Any = None, **_: Any) -> list[Check
         problem = snapshot_problem(processor_snapshot(row))
         if problem:
             kind = Error if row.mandatory else Warning
-            found.append(kind(f"The guardrail “{row.name}” cannot run: {problem}", obj=row, id="processors.E001" if row.mandatory else "processors.W001"))
+            found.append(
+                kind(
+                    f"The guardrail “{row.name}” cannot run: {problem}",
+                    obj=row,
+                    id="processors.E001" if row.mandatory else "processors.W001",
+                )
+            )
     return found

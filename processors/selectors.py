@@ -18,7 +18,10 @@ def mandatory_processors(stage: Literal["input", "output"]) -> QuerySet[Processo
 def mandatory_snapshots() -> dict[str, list[dict[str, Any]]]:
     """{"input": […], "output": […]}: the guardrails of every agent as they stand now. One query."""
     rows = list(Processor.objects.exclude(mandatory="").order_by("name", "pk"))
-    return {stage: [processor_snapshot(row) for row in rows if row.mandatory in (stage, "both")] for stage in ("input", "output")}
+    return {
+        stage: [processor_snapshot(row) for row in rows if row.mandatory in (stage, "both")]
+        for stage in ("input", "output")
+    }
 
 
 def used_by(processor: Processor) -> list[str]:

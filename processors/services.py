@@ -46,7 +46,9 @@ def processor_save(
     else:
         row = Processor.objects.select_for_update().get(pk=processor.pk)
         if expected_revision is not None and row.revision != expected_revision:
-            raise StaleRevision("Somebody else saved this guardrail while you were editing, so nothing was saved. Load the page again.")
+            raise StaleRevision(
+                "Somebody else saved this guardrail while you were editing, so nothing was saved. Load the page again."
+            )
         before = _facts(row)
     _check_permission(actor, row, data)
     for name in FIELDS:
@@ -56,7 +58,9 @@ def processor_save(
     if before is not None:
         row.revision += 1
     row.save()
-    change_record(actor=actor, action="made" if before is None else "changed", obj=row, before=before, after=_facts(row))
+    change_record(
+        actor=actor, action="made" if before is None else "changed", obj=row, before=before, after=_facts(row)
+    )
     return row
 
 
@@ -67,7 +71,9 @@ def processor_delete(*, actor: Any, processor: Processor) -> None:
     _check_permission(actor, row, {})
     users = used_by(row)
     if users:
-        raise ConfigError(f"“{row.name}” can't be deleted: these agents use it: {', '.join(users)}. Take it out of their chains first.")
+        raise ConfigError(
+            f"“{row.name}” can't be deleted: these agents use it: {', '.join(users)}. Take it out of their chains first."
+        )
     change_record(actor=actor, action="deleted", obj=row, before=_facts(row), after=None)
     row.delete()
 
@@ -92,7 +98,9 @@ def _check(row: Processor) -> None:
     options = dict(row.options or {})
     secret = {name for name in secret_options(row.kind) if options.get(name)}
     try:
-        kind.options.model_validate({name: unseal(str(value)) if name in secret else value for name, value in options.items()})
+        kind.options.model_validate(
+            {name: unseal(str(value)) if name in secret else value for name, value in options.items()}
+        )
     except ValidationError as problem:
         raise ConfigError(first_sentence(problem)) from problem
     if kind.redacts and row.on_error == Processor.OnError.ALLOW:

@@ -25,7 +25,9 @@ def secret_options(kind: str) -> frozenset[str]:
     """Names of a kind's options that hold secrets (annotated as `SecretStr`)."""
     if kind not in registry:
         return frozenset()
-    return frozenset(name for name, one in registry.get(kind).options.model_fields.items() if SecretStr in _types(one.annotation))
+    return frozenset(
+        name for name, one in registry.get(kind).options.model_fields.items() if SecretStr in _types(one.annotation)
+    )
 
 
 def _types(annotation: Any) -> tuple[Any, ...]:

@@ -14,7 +14,9 @@ AUDITOR: Final = "auditor"
 OPERATOR: Final = "operator"
 CHAT_USER: Final = "chat_user"
 
-_CHAIN = tuple(f"agents.{verb}_{model}" for model in ("chainentry", "agenttool") for verb in ("view", "add", "change", "delete"))
+_CHAIN = tuple(
+    f"agents.{verb}_{model}" for model in ("chainentry", "agenttool") for verb in ("view", "add", "change", "delete")
+)
 
 ROLES: Final[dict[str, tuple[str, ...]]] = {
     AGENT_EDITOR: (

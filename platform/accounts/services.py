@@ -28,7 +28,11 @@ def api_key_create(*, owner: User, name: str, expires_at: datetime | None = None
     prefix = secrets.token_hex(4)
     secret = f"gh_{prefix}_{secrets.token_urlsafe(32)}"
     key = ApiKey.objects.create(
-        owner=owner, name=name.strip()[:100], prefix=prefix, digest=keyed_digest("api-key", secret), expires_at=expires_at
+        owner=owner,
+        name=name.strip()[:100],
+        prefix=prefix,
+        digest=keyed_digest("api-key", secret),
+        expires_at=expires_at,
     )
     return key, secret
 

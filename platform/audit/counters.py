@@ -35,7 +35,16 @@ def counters_add(*, agent_slug: str, counts: Iterable[Count], at: datetime | Non
     """Add a run's counts to the current hour. Rows are taken in one order, so that two runs never wait for each other in a ring."""
     hour = (at or timezone.now()).replace(minute=0, second=0, microsecond=0)
     rows = [
-        (hour, one.processor_id[:100], agent_slug[:100], one.evaluated, one.passed, one.violations, one.errors, one.seconds)
+        (
+            hour,
+            one.processor_id[:100],
+            agent_slug[:100],
+            one.evaluated,
+            one.passed,
+            one.violations,
+            one.errors,
+            one.seconds,
+        )
         for one in sorted(counts, key=lambda one: one.processor_id)
     ]
     if rows:

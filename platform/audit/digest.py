@@ -14,7 +14,11 @@ LEFT_OUT: Final = frozenset({"chain_digest"})
 
 def row_digest(key: bytes, before: str, row: Violation) -> str:
     """HMAC-SHA256 over the digest of the row before and every column of this row."""
-    values = {field.attname: _plain(getattr(row, field.attname)) for field in row._meta.concrete_fields if field.attname not in LEFT_OUT}
+    values = {
+        field.attname: _plain(getattr(row, field.attname))
+        for field in row._meta.concrete_fields
+        if field.attname not in LEFT_OUT
+    }
     text = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hmac.new(key, f"{before}\n{text}".encode(), hashlib.sha256).hexdigest()
 

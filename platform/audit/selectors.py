@@ -36,7 +36,9 @@ def violations_list(user: Any, **filters: Any) -> QuerySet[Violation]:
     unknown = set(filters) - set(FILTERS)
     if unknown:
         raise ValueError(f"There is no filter called {sorted(unknown)[0]!r}. Use one of: {', '.join(FILTERS)}.")
-    return Violation.objects.filter(**{FILTERS[name]: value for name, value in filters.items() if value not in (None, "")}).order_by("-sequence")
+    return Violation.objects.filter(
+        **{FILTERS[name]: value for name, value in filters.items() if value not in (None, "")}
+    ).order_by("-sequence")
 
 
 def violations_csv(rows: QuerySet[Violation] | Iterable[Violation]) -> str:

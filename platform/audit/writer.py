@@ -21,7 +21,9 @@ LOCK: Final = 0x6761_7465
 LONGEST_EXCERPT: Final = 500
 KNOWN_DETAIL: Final = frozenset({"type", "rule", "strategy", "matches", "excerpt", "hash", "score", "where"})
 """Keys of a violation's detail that have columns of their own."""
-NEVER_KEPT: Final = frozenset({"match", "matched", "text", "value", "original", "raw", "content", "secret", "snippet", "input", "output"})
+NEVER_KEPT: Final = frozenset(
+    {"match", "matched", "text", "value", "original", "raw", "content", "secret", "snippet", "input", "output"}
+)
 """Keys under which a processor might hand over the matched text; they are masked again here, whoever wrote the processor."""
 LOOKS_SECRET: Final = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+|\b(?:sk|pk|ghp|gho|xox[bap]|AKIA)[-_A-Za-z0-9]{12,}\b|\b\d(?:[ -]?\d){8,18}\b"
@@ -105,7 +107,13 @@ def _may_be_durable() -> bool:
 
 def _row(scene: Scene, entry: Entry) -> Violation:
     violation: Reported = entry.violation
-    detail = violation.detail if isinstance(violation.detail, dict) else {"metadata": violation.detail} if violation.detail is not None else {}
+    detail = (
+        violation.detail
+        if isinstance(violation.detail, dict)
+        else {"metadata": violation.detail}
+        if violation.detail is not None
+        else {}
+    )
     origin = entry.origin if isinstance(entry.origin, dict) else {}
     rest = {name: value for name, value in detail.items() if name not in KNOWN_DETAIL}
     if scene.extra:

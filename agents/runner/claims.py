@@ -1,0 +1,163 @@
+"""The database side of running: taking a run, keeping its lease, bringing it to its end. Every step is one short transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from agents.models import Run, ToolCall
+from audit.storable import storable, storable_text
+from memory.models import Message, Thread
+from processors.engine.messages import Message as EngineMessage
+from processors.engine.ports import Turn
+
+LEASE: Final = timedelta(seconds=15)
+BEAT: Final = 4.0
+"""Seconds between two extensions of all leases of a process."""
+
+
+def run_claim(*, run_id: UUID, owner: str) -> Run | None:
+    """Take a queued run. None: it runs already, has ended, or another run of its thread goes first."""
+    with transaction.atomic():
+        thread_id = Run.objects.filter(pk=run_id).values_list("thread_id", flat=True).first()
+        if thread_id is not None:
+            Thread.objects.select_for_update().filter(pk=thread_id).first()
+        run = (
+            Run.objects.select_for_update(of=("self",))
+            .select_related("agent", "version", "thread", "owner")
+            .filter(pk=run_id)
+            .first()
+        )
+        if run is None or run.status != Run.Status.QUEUED or _somebody_is_first(run):
+            return None
+        now = timezone.now()
+        run.status, run.lease_owner, run.lease_until = Run.Status.RUNNING, owner, now + LEASE
+        run.started_at = run.started_at or now
+        run.save(update_fields=["status", "lease_owner", "lease_until", "started_at"])
+    return run
+
+
+def _somebody_is_first(run: Run) -> bool:
+    """One run of a thread at a time, in the order in which they were asked. A run that waits for approval holds its thread."""
+    if run.thread_id is None:
+        return False
+    others = Run.objects.filter(thread_id=run.thread_id).exclude(pk=run.pk)
+    busy = Q(status__in=(Run.Status.RUNNING, Run.Status.WAITING))
+    earlier = Q(status=Run.Status.QUEUED, created_at__lt=run.created_at)
+    return others.filter(busy | earlier).exists()
+
+
+def next_of_thread(thread_id: UUID) -> UUID | None:
+    """The run of the thread that is to be started now, if there is one."""
+    if Run.objects.filter(thread_id=thread_id, status__in=(Run.Status.RUNNING, Run.Status.WAITING)).exists():
+        return None
+    return (
+        Run.objects.filter(thread_id=thread_id, status=Run.Status.QUEUED)
+        .order_by("created_at")
+        .values_list("pk", flat=True)
+        .first()
+    )
+
+
+def leases_extend(*, run_ids: Iterable[UUID], owner: str) -> set[UUID]:
+    """Extend the leases of this process's runs. Returns those that are still its own."""
+    ids = list(run_ids)
+    mine = Run.objects.filter(pk__in=ids, lease_owner=owner, status=Run.Status.RUNNING)
+    mine.update(lease_until=timezone.now() + LEASE)
+    return set(mine.values_list("pk", flat=True))
+
+
+def stops_wanted(run_ids: Iterable[UUID]) -> list[UUID]:
+    """Which of the runs somebody asked to stop."""
+    return list(Run.objects.filter(pk__in=list(run_ids), stop_requested_at__isnull=False).values_list("pk", flat=True))
+
+
+class LeaseLost(Exception):
+    """Another process has ended this run meanwhile; what this one has is not stored."""
+
+
+def run_settle(*, run_id: UUID, owner: str, turn: Turn) -> None:
+    """Write a turn's outcome to its run, within the transaction that stores its messages. Raises LeaseLost."""
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.status != Run.Status.RUNNING or run.lease_owner != owner:
+        raise LeaseLost(f"The run {run_id} is {run.status}, held by {run.lease_owner or 'nobody'}.")
+    run.status = turn.status
+    run.finish_reason, run.usage = turn.finish_reason[:32], storable(turn.usage)
+    run.tripwire, run.error = storable(turn.tripwire), storable(turn.error)
+    run.text = storable_text(answer_of(turn.messages)) if turn.status != "blocked" else ""
+    run.snapshot = storable(turn.snapshot) if turn.status == "waiting" else None
+    run.lease_owner, run.lease_until = "", None
+    run.finished_at = None if turn.status == "waiting" else timezone.now()
+    run.save()
+    if turn.status == "waiting":
+        _approvals_open(run, turn)
+    else:
+        _calls_close(run)
+
+
+def answer_of(messages: Iterable[EngineMessage]) -> str:
+    """The text that the agent said in a turn."""
+    return "".join(message.text for message in messages if message.role == "assistant")
+
+
+def _approvals_open(run: Run, turn: Turn) -> None:
+    """A row for every call that waits for a person."""
+    waiting = set((turn.snapshot or {}).get("waiting") or [])
+    for message in turn.messages:
+        for part in message.content.parts:
+            call: dict[str, Any] = part.get("toolInvocation") or {}
+            if call.get("toolCallId") in waiting:
+                ToolCall.objects.update_or_create(
+                    run=run, call_id=str(call["toolCallId"])[:200],
+                    defaults={"tool_slug": str(call.get("toolName", ""))[:64], "args": storable(call.get("args") or {}), "status": ToolCall.Status.APPROVAL},
+                )  # fmt: skip
+
+
+def _calls_close(run: Run) -> None:
+    """Calls that nobody will decide any more, and decided ones that the loop has carried out."""
+    now = timezone.now()
+    open_calls = ToolCall.objects.filter(run=run, status=ToolCall.Status.APPROVAL)
+    open_calls.filter(decision__approved=True).update(status=ToolCall.Status.DONE, finished_at=now)
+    open_calls.filter(decision__approved=False).update(status=ToolCall.Status.DECLINED, finished_at=now)
+    open_calls.filter(decision=None).update(
+        status=ToolCall.Status.CANCELLED, finished_at=now, error="The answer ended before anybody decided."
+    )
+
+
+def run_interrupt(*, run_id: UUID, reason: str, status: str = Run.Status.INTERRUPTED, only_if: Q | None = None) -> bool:
+    """End a run without its runner: messages that wait are closed, calls without a result get an error. False: it has ended."""
+    with transaction.atomic():
+        found = Run.objects.select_for_update().filter(pk=run_id, status__in=Run.ACTIVE)
+        run = found.filter(only_if).first() if only_if is not None else found.first()
+        if run is None:
+            return False
+        now = timezone.now()
+        run.status, run.finish_reason, run.finished_at = status, "aborted", now
+        run.lease_owner, run.lease_until, run.snapshot = "", None, None
+        if status == Run.Status.INTERRUPTED:
+            run.error = {"name": "Interrupted", "message": reason}
+        run.save()
+        ToolCall.objects.filter(run=run, status__in=(ToolCall.Status.QUEUED, ToolCall.Status.APPROVAL)).update(
+            status=ToolCall.Status.CANCELLED, error=reason, finished_at=now
+        )
+        ToolCall.objects.filter(run=run, status=ToolCall.Status.RUNNING).update(stop_requested_at=now)
+        _messages_close(run, reason)
+    return True
+
+
+def _messages_close(run: Run, reason: str) -> None:
+    """The thread reads well again: what was asked stays, and a call without a result has one that says why."""
+    cancelled = run.status == Run.Status.CANCELLED
+    for row in Message.objects.select_for_update().filter(run_id=run.pk):
+        for part in row.parts:
+            call = part.get("toolInvocation")
+            if isinstance(call, dict) and call.get("state") == "call":
+                part["toolInvocation"] = {**call, "state": "error", "errorText": reason}
+        row.status = Message.Status.CANCELLED if cancelled else Message.Status.FAILED
+        row.save(update_fields=["parts", "status"])

@@ -1,0 +1,48 @@
+"""Runs whose process is gone are brought to an end, and what waits behind them goes on."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from agents.models import Run
+from agents.runner.claims import next_of_thread, run_interrupt
+
+LOST: Final = "The process that wrote this answer ended. Send the message again to go on."
+UNDECIDED: Final = "Nobody decided about a tool call in time."
+LEFT_BEHIND: Final = timedelta(seconds=5)
+"""A queued run that nobody has taken for so long is taken by whoever looks."""
+MOST: Final = 100
+
+
+def runs_reap() -> list[UUID]:
+    """End the runs whose lease is over and those that waited too long for a decision. Returns their ids."""
+    now = timezone.now()
+    expired = Q(status=Run.Status.RUNNING) & (Q(lease_until__lt=now) | Q(lease_until=None))
+    hours = float(getattr(settings, "GATEHOUSE_APPROVAL_HOURS", os.environ.get("GATEHOUSE_APPROVAL_HOURS", 24)))
+    undecided = Q(status=Run.Status.WAITING, started_at__lt=now - timedelta(hours=hours))
+    ended = []
+    for run_id, status in (
+        Run.objects.filter(expired | undecided).order_by("created_at").values_list("pk", "status")[:MOST]
+    ):
+        condition, reason = (expired, LOST) if status == Run.Status.RUNNING else (undecided, UNDECIDED)
+        if run_interrupt(run_id=run_id, reason=reason, only_if=condition):
+            ended.append(run_id)
+    return ended
+
+
+def runs_left_behind() -> list[UUID]:
+    """Queued runs that could start now and that no process has taken, because theirs is gone."""
+    old = timezone.now() - LEFT_BEHIND
+    queued = Run.objects.filter(status=Run.Status.QUEUED, created_at__lt=old).order_by("created_at")
+    found: list[UUID] = []
+    for run_id, thread_id in queued.values_list("pk", "thread_id")[:MOST]:
+        if thread_id is None or next_of_thread(thread_id) == run_id:
+            found.append(run_id)
+    return found
