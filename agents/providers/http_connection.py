@@ -10,7 +10,7 @@ import asyncio
 import ssl
 from contextlib import suppress
 from functools import cache
-from typing import Final
+from typing import Final, cast
 
 import httptools
 
@@ -125,8 +125,8 @@ class Connection(asyncio.Protocol):
     # -- what asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are no subclass of asyncio's, and have the same methods.
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         try:

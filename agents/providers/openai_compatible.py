@@ -99,9 +99,11 @@ class OpenAICompatibleModel:
                 timeouts=self._timeouts, ssl_context=self._ssl_context,
             ),
         )  # fmt: skip
+        exchange = connection.exchanges
 
         def stop(task: asyncio.Task[None]) -> None:
-            if signal is not None and not task.cancelled():
+            # A stop that comes as the answer ends must not reach the next one on the same connection.
+            if signal is not None and not task.cancelled() and connection.exchanges == exchange:
                 connection.cancel(signal.reason)
 
         if stopped is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,7 +14,8 @@ from agents.providers.litellm_client import LiteLLMModel, load_litellm
 from agents.providers.openai_compatible import OpenAICompatibleModel
 from agents.providers.timeouts import Timeouts
 from processors.engine.ports import LanguageModel
-from tests.providers.server import ModelServer
+from tests.providers.asking import answer
+from tests.providers.server import ModelServer, calls, ends, says
 
 MakeClient = Callable[..., LanguageModel]
 SECRET = "sk-alice-0123456789"
@@ -37,8 +39,18 @@ async def server() -> AsyncIterator[ModelServer]:
 
 @pytest_asyncio.fixture(loop_scope="package", scope="package")
 async def litellm() -> AsyncIterator[Any]:
-    """litellm, loaded once, its connections closed at the end."""
+    """litellm, loaded once, its connections closed at the end.
+
+    Its first answer loads more and warns about its own models, which would count as a failure of whoever comes first.
+    """
     library = load_litellm()
+    server = ModelServer()
+    await server.start()
+    server.plays(says("Hi."), calls(0, "{}", id="c", name="a"), ends())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        await answer(LiteLLMModel("openai/m", name="openai/m", base_url=server.url, api_key=SECRET, allow_private=True))
+    await server.stop()
     yield library
     await library.close_litellm_async_clients()
 

@@ -118,8 +118,8 @@ async def test_tools_and_settings_reach_the_service(connect: MakeClient, server:
 async def test_a_slow_consumer_holds_the_service_back_and_loses_nothing(
     connect: MakeClient, server: ModelServer
 ) -> None:
-    """32 MB are not read into memory while nobody wants them."""
-    count, size = 512, 64 * 1024
+    """10 MB are not read into memory while nobody wants them."""
+    count, size = 160, 64 * 1024
     server.plays(*[says(f"{number:>{size}}") for number in range(count)], ends())
     stream = connect().stream(HELLO)
     first = await anext(stream)
