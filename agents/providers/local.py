@@ -16,7 +16,7 @@ from agents.providers.endpoint import endpoint_check
 from agents.providers.openai_compatible import OpenAICompatibleModel
 from agents.providers.timeouts import Timeouts
 from processors.engine.chunks import Chunk
-from processors.engine.errors import ModelAPIError
+from processors.engine.errors import GatehouseError, ModelAPIError
 from processors.engine.ports import AbortSignal, ModelRequest, Prompt, PromptMessage
 
 SYSTEM_PROMPT: Final = "You are a helpful assistant. Answer in English."
@@ -45,8 +45,7 @@ class LocalModel:
 
     async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
         """One call. Raises ModelAPIError, retryable while the local server does not answer."""
-        url = self._base_url if isinstance(self._base_url, str) else await asyncio.to_thread(self._base_url)
-        endpoint = endpoint_check(url, allow_private=True)
+        endpoint = endpoint_check(await self._address(), allow_private=True)
         if not endpoint.path:
             endpoint = replace(endpoint, path="/v1")
         client = OpenAICompatibleModel(self._id, name=self._name, endpoint=endpoint, timeouts=self._timeouts)
@@ -62,6 +61,19 @@ class LocalModel:
                     retryable=True, provider_code="connection_failed",
                 ) from problem  # fmt: skip
             raise
+
+    async def _address(self) -> str:
+        if isinstance(self._base_url, str):
+            return self._base_url
+        try:
+            return await asyncio.to_thread(self._base_url)
+        except GatehouseError:
+            raise
+        except Exception as problem:
+            # Whoever starts the server says in a sentence why it cannot.
+            raise ModelAPIError(
+                f"The local model cannot be started. {problem}", retryable=True, provider_code="local_model"
+            ) from problem
 
 
 def fitted(request: ModelRequest) -> ModelRequest:

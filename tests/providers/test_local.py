@@ -60,6 +60,16 @@ async def test_a_local_server_that_is_down_says_what_to_do(server: ModelServer) 
 
 
 @on_the_wire
+async def test_a_local_server_that_cannot_start_says_why() -> None:
+    def base_url() -> str:
+        raise RuntimeError("The weights are not installed.")
+
+    with pytest.raises(ModelAPIError, match="cannot be started. The weights are not installed") as caught:
+        await answer(LocalModel("local/smollm2", name="smollm2", base_url=base_url))
+    assert caught.value.provider_code == "local_model"
+
+
+@on_the_wire
 async def test_its_address_is_checked_too() -> None:
     with pytest.raises(ConfigError, match="must begin with"):
         await answer(LocalModel("local/smollm2", name="smollm2", base_url="unix:///run/model"))
