@@ -53,6 +53,9 @@ class LocalModel:
         try:
             async with aclosing(source):
                 async for chunk in source:
+                    if chunk.type == "finish" and chunk.payload is not None:
+                        # Its server names the weights' file, a path of this machine that is nobody's business.
+                        chunk.payload["response"]["modelId"] = self._name
                     yield chunk
         except ModelAPIError as problem:
             if problem.provider_code == "connection_failed":

@@ -10,8 +10,8 @@ import pytest
 from agents.providers.local import MOST_CHARACTERS, SYSTEM_PROMPT, LocalModel, fitted, shortened
 from processors.engine.errors import ConfigError, ModelAPIError
 from processors.engine.ports import ModelRequest, Prompt, ToolSpec
-from tests.providers.asking import HELLO, answer, text_of
-from tests.providers.server import ModelServer, ends, says
+from tests.providers.asking import HELLO, answer, of_type, text_of
+from tests.providers.server import ModelServer, ends, event, says
 
 on_the_wire = pytest.mark.asyncio(loop_scope="package")
 
@@ -52,6 +52,13 @@ async def test_it_is_asked_soberly_and_briefly(server: ModelServer) -> None:
 
 
 @on_the_wire
+async def test_the_path_of_its_weights_is_not_told(server: ModelServer) -> None:
+    server.plays(event({"model": "/home/alice/weights.gguf", "choices": [{"delta": {"content": "Hi."}}]}), ends())
+    chunks = await answer(LocalModel("local/smollm2", name="smollm2", base_url=server.url))
+    assert of_type(chunks, "finish")[0]["response"]["modelId"] == "smollm2"
+
+
+@on_the_wire
 async def test_a_local_server_that_is_down_says_what_to_do(server: ModelServer) -> None:
     await server.stop()
     with pytest.raises(ModelAPIError, match="restart the installation") as caught:
@@ -64,7 +71,7 @@ async def test_a_local_server_that_cannot_start_says_why() -> None:
     def base_url() -> str:
         raise RuntimeError("The weights are not installed.")
 
-    with pytest.raises(ModelAPIError, match="cannot be started. The weights are not installed") as caught:
+    with pytest.raises(ModelAPIError, match="cannot be started.*weights are not installed") as caught:
         await answer(LocalModel("local/smollm2", name="smollm2", base_url=base_url))
     assert caught.value.provider_code == "local_model"
 
