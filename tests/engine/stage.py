@@ -80,15 +80,16 @@ class Played:
     @property
     def delivered(self) -> str:
         """The text the client has in the end: a step-retry takes back the text of its step."""
-        steps: list[str] = [""]
+        steps: dict[int, str] = {}
+        number = 0
         for chunk in self.chunks:
-            if chunk.type == "step-finish":
-                steps.append("")
+            if chunk.type == "step-start":
+                number = (chunk.payload or {})["stepNumber"]
             elif chunk.type == "step-retry":
-                steps[-1] = ""
+                steps.pop((chunk.payload or {})["stepNumber"], None)
             elif chunk.type == "text-delta":
-                steps[-1] += chunk.text
-        return "".join(steps)
+                steps[number] = steps.get(number, "") + chunk.text
+        return "".join(steps.values())
 
 
 async def play(
