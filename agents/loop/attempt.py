@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agents.loop.run import Run
 
 
-class Retry(Exception):  # noqa: N818 - control flow inside the loop
+class Retry(Exception):
     """Ask for the step again. counted: it uses up one of the processor retries. next_model: with the next fallback."""
 
     def __init__(self, reason: str, *, counted: bool, next_model: bool = False) -> None:
@@ -77,6 +77,7 @@ class Attempt:
         async for chunk in run.drain():
             yield chunk
         self.called = True
+        run.signal.reply_ended = False
         async for chunk in run.out(Chunk("step-start", {"stepNumber": run.step_number})):
             yield chunk
         try:
@@ -124,7 +125,9 @@ class Attempt:
 
     async def _prepare_step(self, chain: Any, settings: dict[str, Any], common: dict[str, Any]) -> None:
         """The call's own callback: as the last processor of the input chain."""
-        slot = Slot(ChainEntry(_PrepareStep()), "input", len(chain.slots), {}, {"process_input_step": self.call.prepare_step})
+        callback = self.call.prepare_step
+        assert callback is not None
+        slot = Slot(ChainEntry(_PrepareStep()), "input", len(chain.slots), {}, {"process_input_step": callback})
         view = self.list.all
         args = self.run.scope.args_for(
             slot, ProcessInputStepArgs, messages=list(view), message_list=self.list,
@@ -169,6 +172,9 @@ class Attempt:
                 if chunk.type == "finish":
                     reply.note_finish(chunk.payload or {})
                     continue
+                if run.signal.reply_ended:  # a processor has seen enough; the client closes its connection below
+                    reply.finish_reason = "length"
+                    break
                 if run.pending_data:
                     for part in run.pending_data:
                         reply.part(part)
@@ -176,11 +182,8 @@ class Attempt:
                 if chunk.type == "tool-call":
                     self._note_invalid(chunk)
                 for piece in (*blocks.before(chunk), chunk):
-                    if piece.type == "tool-result":
-                        piece = await self._provider_result(piece)
-                        async for data in run.drain():
-                            yield data
-                    async for out in run.out(piece):
+                    screened = await self._provider_result(piece) if piece.type == "tool-result" else piece
+                    async for out in run.out(screened):
                         self._take(out)
                         yield out
             for piece in blocks.close():

@@ -53,12 +53,18 @@ class ModelRequest:
 class AbortSignal:
     """Says that the caller no longer wants the run. One per run; hooks, tools and model clients may watch it."""
 
-    __slots__ = ("_callbacks", "_event", "reason")
+    __slots__ = ("_callbacks", "_event", "reason", "reply_ended")
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self._callbacks: list[Callable[[], None]] = []
         self.reason: str | None = None
+        self.reply_ended = False
+        """A processor has seen enough of this reply; the loop sets it back before each model call."""
+
+    def end_reply(self) -> None:
+        """Close the model's stream now and go on as if the model had stopped there, for its length."""
+        self.reply_ended = True
 
     @property
     def aborted(self) -> bool:
@@ -174,6 +180,34 @@ class CostStore(Protocol):
         ...
 
 
+@dataclass(slots=True, frozen=True)
+class Reservation:
+    """The answer to `BudgetStore.reserve`. id: for `settle`. used: what was spent and reserved before this request."""
+
+    id: str
+    granted: bool
+    used: Mapping[str, float]
+
+
+class BudgetStore(CostStore, Protocol):
+    """A cost store that can also promise: what is reserved counts as spent for everybody else at once.
+
+    Amounts and limits are {"cost", "tokens", "calls"}, each optional.
+    """
+
+    async def reserve(
+        self, *, scope: str, key: str, window_seconds: float | None, amounts: Mapping[str, float],
+        limits: Mapping[str, float],
+    ) -> Reservation:  # fmt: skip
+        """Check and reserve in one step: granted if every limit covers what is used and these amounts. A refused
+        request reserves nothing."""
+        ...
+
+    async def settle(self, reservation_id: str, *, amounts: Mapping[str, float]) -> None:
+        """Put what was really spent in the reservation's place. Called once; what is never settled stays reserved."""
+        ...
+
+
 class Cache(Protocol):
     """A small key-value cache with expiry in seconds."""
 
@@ -198,4 +232,5 @@ class BuildContext:
     models: ModelResolver | None = None
     cache: Cache | None = None
     costs: CostStore | None = None
+    """A `BudgetStore` where limits must hold for requests that arrive together."""
     hash_key: bytes = b"gatehouse-test-key-do-not-deploy"

@@ -54,7 +54,13 @@ def entries_of(source: ProcessorSource | None, context: RequestContext) -> list[
     if source is None:
         return []
     listed: Sequence[Any] = source(context) if callable(source) else source
-    return [item if isinstance(item, ChainEntry) else ChainEntry(item) for item in listed]
+    return [item if isinstance(item, ChainEntry) else _entry(item) for item in listed]
+
+
+def _entry(processor: Any) -> ChainEntry:
+    """A processor that stands in a list by itself says for itself what its failure means, and with whom it may judge."""
+    allow = getattr(processor, "on_error", None) == "allow"
+    return ChainEntry(processor, on_error="allow" if allow else "block", group=getattr(processor, "group", None))
 
 
 def build_slots(stages: dict[Stage, list[ChainEntry]]) -> list[Slot]:

@@ -66,8 +66,7 @@ class StreamPath:
                     return []
                 return await self._slowly(at, part, result)
         except Exception as error:
-            slot = self.slots[at] if at < len(self.slots) else None
-            if slot is None or getattr(error, "_judged", False):
+            if at >= len(self.slots) or getattr(error, "_judged", False):
                 raise
             return await self._failed(at, part, error)
         return [part]
@@ -79,7 +78,10 @@ class StreamPath:
         except Exception as judged:
             judged._judged = True  # type: ignore[attr-defined]
             raise
-        return await self._from(at + 1, part)
+        out: list[Chunk] = []
+        for chunk in _unscanned(part, error):
+            out.extend(await self._from(at + 1, chunk))
+        return out
 
     async def _from(self, at: int, part: Chunk) -> list[Chunk]:
         """The rest of the road, for a chunk that an earlier processor released."""
@@ -107,7 +109,7 @@ class StreamPath:
             except Exception as judged:
                 judged._judged = True  # type: ignore[attr-defined]
                 raise
-            return [part] if answer is UNCHANGED else []
+            return _unscanned(part, error) if answer is UNCHANGED else []
         if slot.pending:
             await self.scope.flush(slot, HOOK, args)
         return self._chunks(slot, result)
@@ -151,6 +153,12 @@ class StreamPath:
                 fed.extend(await self._one(index, chunk))
             out = fed
         return out
+
+
+def _unscanned(part: Chunk, error: Exception) -> list[Chunk]:
+    """What passes where the admin lets it: what the processor held (`error.held`), then the chunk unless it is in there."""
+    held = list(getattr(error, "held", ()))
+    return held if getattr(error, "takes_part", False) else [*held, part]
 
 
 async def _finish(result: Awaitable[Any]) -> Any:
