@@ -10,7 +10,6 @@ import asyncio
 import importlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from contextlib import suppress
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -33,6 +32,8 @@ GUARDS: Final = {
 }
 LAST_SECONDS: Final = 3_600.0
 """litellm's own time limit, out of the way of ours, which are finer."""
+LEAVE_SECONDS: Final = 0.2
+"""How long a cancelled step of litellm may take to leave."""
 ALLOWED_OPTIONS: Final = frozenset({
     "reasoning_effort", "thinking", "verbosity", "parallel_tool_calls", "service_tier", "user", "metadata", "top_k",
     "logit_bias", "logprobs", "top_logprobs", "safety_settings", "web_search_options", "modalities", "prediction",
@@ -89,8 +90,7 @@ class LiteLLMModel:
         if signal is not None and signal.aborted:
             raise RunCancelled(f"The run was stopped: {signal.reason}.")
         if self._endpoint is not None:
-            async with asyncio.timeout(self._timeouts.connect):
-                await checked_addresses(self._endpoint)
+            await self._next(checked_addresses(self._endpoint), self._timeouts.connect, None, None)
         litellm = await asyncio.to_thread(load_litellm)
         stopped = None if signal is None else asyncio.ensure_future(signal.wait())
         source: Any = None
@@ -135,22 +135,33 @@ class LiteLLMModel:
         """Await one step of litellm within `limit` seconds, unless the run is stopped; translate its errors."""
         task = asyncio.ensure_future(_awaited(step))
         waits: set[asyncio.Future[Any]] = {task} if stopped is None else {task, stopped}
+        wanted = False
         try:
             await asyncio.wait(waits, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if stopped is not None and stopped.done() and signal is not None:
                 raise RunCancelled(f"The run was stopped: {signal.reason}.")
             if not task.done():
                 raise broken("The model's service did not answer in time.", "timeout", status=408)
-            return task.result()
+            result = task.result()
+            wanted = True
+            return result
         except (GatehouseError, StopAsyncIteration, asyncio.CancelledError):
             raise
         except Exception as problem:
             raise translated(problem, secret=self._api_key) from problem
         finally:
-            if not task.done():
-                task.cancel()
-                with suppress(BaseException):
-                    await task
+            if not wanted:
+                await _discard(task)
+
+
+async def _discard(task: asyncio.Future[Any]) -> None:
+    """End a step that nobody waits for any more; a stream that it opened all the same is closed."""
+    task.cancel()
+    await asyncio.wait({task}, timeout=LEAVE_SECONDS)
+    if task.done() and not task.cancelled() and task.exception() is None:
+        close = getattr(task.result(), "aclose", None)
+        if close is not None:
+            await close()
 
 
 async def _awaited(step: Awaitable[T]) -> T:
