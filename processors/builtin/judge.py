@@ -37,6 +37,10 @@ class JudgeError(GatehouseError):
 
     code = "judge_failed"
     retryable = True
+    held: Sequence[Chunk] = ()
+    """What the processor held back when the judge failed. An admin who lets text pass unread lets this pass too."""
+    takes_part: bool = False
+    """`held` includes the chunk that is being processed."""
 
 
 def _checked_model(value: Any) -> Any:

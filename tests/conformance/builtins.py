@@ -9,6 +9,7 @@ import pytest
 from processors import builtin
 from processors.engine.ports import BuildContext
 from processors.engine.registry import Registry
+from tests.conformance.probes import Case, callback_of
 
 SLUGS = {
     "unicode_normalizer": "unicode-normalizer",
@@ -27,11 +28,52 @@ SLUGS = {
 }
 
 
-def built_in(value: dict[str, Any], aux: dict[str, Any], cost_report: Any) -> Any:
+class CaseCache:
+    """The in-memory cache of a case."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    async def get(self, key: str) -> Any:
+        return self.values.get(key)
+
+    async def set(self, key: str, value: Any, *, ttl: float) -> None:
+        self.values[key] = value
+
+
+class CaseCosts:
+    """A cost store that answers what the case says."""
+
+    def __init__(self, report: dict[str, Any]) -> None:
+        self.report = report
+
+    async def spent(self, *, scope: str, key: str, window_seconds: float | None) -> dict[str, float]:
+        return {"cost": self.report["estimated_cost"]}
+
+
+def options_of(value: Any, aux: dict[str, Any]) -> Any:
+    """Options with what the case only names: auxiliary models and patterns."""
+    if isinstance(value, list):
+        return [options_of(one, aux) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if "$model" in value:
+        return aux[value["$model"]]
+    if "$regex" in value:
+        flags = f"(?{value['flags'].replace('g', '')})" if value.get("flags", "").replace("g", "") else ""
+        return flags + value["$regex"]
+    return {key: options_of(one, aux) for key, one in value.items() if not (isinstance(one, dict) and "$cache" in one)}
+
+
+def built_in(case: Case, value: dict[str, Any], aux: dict[str, Any], cost_report: Any) -> Any:
     """The processor a case names; the case is skipped with the reason while its kind is not built."""
     registry = Registry()
     builtin.register_all(registry)
     slug = SLUGS[value["builtin"]]
     if slug not in registry:
         pytest.skip(f"the built-in {slug!r} is not part of this version")
-    return registry.build(slug, value["id"], value.get("options", {}), BuildContext())
+    context = BuildContext(cache=CaseCache(), costs=CaseCosts(cost_report) if cost_report else None)
+    processor = registry.build(slug, value["id"], options_of(value.get("options", {}), aux), context)
+    if value.get("on_violation"):
+        processor.on_violation = callback_of(case, value["on_violation"])
+    return processor

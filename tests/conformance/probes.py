@@ -295,19 +295,24 @@ def log_entry(hook: str, id: str, args: Any) -> dict[str, Any]:
     return entry
 
 
+def callback_of(case: Case, spec: dict[str, Any]) -> Callable[[Any], None]:
+    """An on_violation callback that is noted, and raises if the case wants that."""
+
+    def on_violation(violation: Any) -> None:
+        case.callbacks.append((violation.processor_id, violation.message))
+        if "throws" in spec:
+            raise RuntimeError(spec["throws"])
+
+    return on_violation
+
+
 def probe_of(case: Case, key: str, value: dict[str, Any]) -> Processor:
     """A processor that has exactly the hooks of the case."""
     probe = Processor(value["id"], name=value.get("name"))
     probe.description = value.get("description", "")
     probe.process_data_parts = value.get("process_data_parts", False)
     if "on_violation" in value:
-
-        def on_violation(violation: Any) -> None:
-            case.callbacks.append((violation.processor_id, violation.message))
-            if "throws" in value["on_violation"]:
-                raise RuntimeError(value["on_violation"]["throws"])
-
-        probe.on_violation = on_violation
+        probe.on_violation = callback_of(case, value["on_violation"])
     for hook, body in value["hooks"].items():
 
         def call(args: Any, hook: str = hook, body: dict[str, Any] = body) -> Any:

@@ -16,12 +16,24 @@ from processors.engine.messages import texts_of
 from tests.conformance.builtins import built_in
 from tests.conformance.conditions import prompt_texts
 from tests.conformance.facets import (
-    check_chunks, check_hooks, check_llm_calls, check_stored, check_violations, delivered_text, same,
+    check_chunks,
+    check_hooks,
+    check_llm_calls,
+    check_stored,
+    check_violations,
+    delivered_text,
+    same,
 )  # fmt: skip
 from tests.conformance.outcome import check_result
 from tests.conformance.probes import Case, act, log_entry, probe_of, schema_of
 from tests.conformance.scripted import (
-    AuxModel, CaseMemory, ListeningAudit, Script, ScriptedModel, message_of, tool_of,
+    AuxModel,
+    CaseMemory,
+    ListeningAudit,
+    Script,
+    ScriptedModel,
+    message_of,
+    tool_of,
 )  # fmt: skip
 
 CASES = sorted(Path(__file__).with_name("cases").glob("*.json"))
@@ -41,7 +53,7 @@ class Runner:
         self.case.tool = tools.__getitem__
         aux = {name: AuxModel(name, calls) for name, calls in scenario.get("aux_models", {}).items()}
         self.processors = {
-            key: built_in(value, aux, scenario.get("cost_report")) if "builtin" in value else probe_of(self.case, key, value)
+            key: built_in(self.case, value, aux, scenario.get("cost_report")) if "builtin" in value else probe_of(self.case, key, value)
             for key, value in scenario.get("processors", {}).items()
         }
         memory = scenario.get("memory", {})
