@@ -24,10 +24,19 @@ def die_with_parent(signal_number: int = signal.SIGINT) -> Callable[[], None]:
 
     def prepare() -> None:
         os.setsid()
-        if sys.platform == "linux":
-            ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal_number)
+        _signal_me_when_the_parent_dies(signal_number)
 
     return prepare
+
+
+def end_with_parent() -> None:
+    """Ask for SIGTERM when our own parent dies: `make`, killed, must not leave the whole house running."""
+    _signal_me_when_the_parent_dies(signal.SIGTERM)
+
+
+def _signal_me_when_the_parent_dies(signal_number: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal_number)
 
 
 def start(
@@ -47,7 +56,7 @@ def start(
     return subprocess.Popen(
         [str(part) for part in command],
         stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=dict(env) if env else None, cwd=cwd,
-        preexec_fn=die_with_parent(death_signal), **account,
+        preexec_fn=die_with_parent(death_signal), **account,  # noqa: PLW1509 - nothing but system calls
     )  # fmt: skip
 
 

