@@ -39,14 +39,14 @@ STORY: Final = (
 
 def practice_model() -> ScriptedModel:
     """A fresh model; it keeps nothing between runs."""
-    pace = float(getattr(settings, "GATEHOUSE_PRACTICE_PACE", os.environ.get("GATEHOUSE_PRACTICE_PACE", PACE)))
+    pace = float(getattr(settings, "GATEHOUSE_PRACTICE_PACE", os.environ.get("GATEHOUSE_PRACTICE_PACE") or PACE))
     return ScriptedModel("scripted/practice", _answer, cut=CUT, pace=pace)
 
 
 def _answer(request: ModelRequest) -> Iterator[Line]:
     last = request.prompt[-1] if request.prompt else {"role": "user", "content": []}
     if last["role"] == "tool":
-        return iter(says("".join(_about_result(part) for part in last["content"])))
+        return iter(says("".join(_about_result(part) for part in last["content"] if isinstance(part, dict))))
     text = _last_text(request)
     known = {tool.name for tool in request.tools}
     for pattern, reply in REPLIES:

@@ -87,9 +87,11 @@ async def _from_memory(live: LiveLog, position: int) -> AsyncGenerator[tuple[int
 async def _from_redis(name: str, position: int) -> AsyncGenerator[tuple[int, Wire], None]:
     """Follow the stream. Ends at its end marker, at a gap, or when neither Redis nor a running run is there."""
     client = redis_for_loop()
+    patience: int | None = None  # the first look does not wait: most readers of old runs find everything, or nothing
     try:
         while True:
-            found: Any = await client.xread({key_of(name): f"{position}-0"}, block=BLOCK_MS, count=500)
+            found: Any = await client.xread({key_of(name): f"{position}-0"}, block=patience, count=500)
+            patience = BLOCK_MS
             entries = found[0][1] if found else []
             for _, fields in entries:
                 first = int(fields[b"n"])

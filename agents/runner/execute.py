@@ -54,7 +54,8 @@ def run_prepare(run: Run) -> Prepared:
         row.call_id: ApprovalDecision(
             bool(row.decision["approved"]), row.decision_reason or None, row.decision.get("args")
         )
-        for row in ToolCall.objects.filter(run=run).exclude(decision=None)
+        for row in ToolCall.objects.filter(run=run)
+        if row.decision is not None
     }
     return Prepared(run, agent, PublicWords(agent), _asked(run), context_of(run), scene_of(run), decisions)
 

@@ -139,6 +139,8 @@ class RunnerLoop:
             try:
                 await work()
             except Exception as problem:
+                if isinstance(problem, RuntimeError) and "shutdown" in str(problem):
+                    return  # the process is on its way out
                 log.warning("The runner's %s failed: %s", work.__name__.strip("_"), type(problem).__name__)
 
     async def _beat(self) -> None:

@@ -37,7 +37,7 @@ LONGEST_KEY: Final = 150
 
 def longest_text() -> int:
     """Characters that a message may have (GATEHOUSE_MAX_MESSAGE_CHARS)."""
-    return int(getattr(settings, "GATEHOUSE_MAX_MESSAGE_CHARS", os.environ.get("GATEHOUSE_MAX_MESSAGE_CHARS", 100_000)))
+    return int(getattr(settings, "GATEHOUSE_MAX_MESSAGE_CHARS", os.environ.get("GATEHOUSE_MAX_MESSAGE_CHARS") or 100_000))
 
 
 def run_start(

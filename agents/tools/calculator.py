@@ -37,7 +37,7 @@ def calculate(args: dict[str, Any], options: dict[str, Any], job: Job) -> dict[s
 
 def _value(node: ast.AST) -> float:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return _bounded(node.value)  # type: ignore[arg-type]
+        return _bounded(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         value = _value(node.operand)
         return -value if isinstance(node.op, ast.USub) else value

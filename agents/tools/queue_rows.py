@@ -91,7 +91,7 @@ def call_send(call_id: UUID) -> None:
 
     try:
         run_tool_call.apply_async(
-            args=[str(call_id)], retry=True, retry_policy={"max_retries": 2, "interval_start": 0.1}
+            args=(str(call_id),), retry=True, retry_policy={"max_retries": 2, "interval_start": 0.1}
         )
     except Exception as problem:
         log.warning("A tool call could not be put into the queue: %s", type(problem).__name__)

@@ -16,11 +16,13 @@ class AccountsConfig(AppConfig):
         post_migrate.connect(make_missing_roles, sender=self, dispatch_uid="accounts.roles")
 
 
-def make_missing_roles(apps: Any, **_: Any) -> None:
+def make_missing_roles(apps: Any = None, **_: Any) -> None:
     """A role that is gone (a flushed database) comes back with the next migrate."""
+    from django.apps import apps as installed
+
     from accounts.roles import roles_make
 
     try:
-        roles_make(apps)
+        roles_make(apps or installed)
     except LookupError:
         return  # migrated to a point where the tables are not there yet

@@ -11,8 +11,8 @@ class User(AbstractUser):
     """A person. Roles are groups made by a migration; see accounts/roles.py."""
 
     class Meta(AbstractUser.Meta):
-        verbose_name = _("person")
-        verbose_name_plural = _("people")
+        verbose_name = _("person")  # type: ignore[assignment]
+        verbose_name_plural = _("people")  # type: ignore[assignment]
 
 
 class ApiKey(models.Model):
