@@ -1,13 +1,26 @@
-"""Pages of long lists."""
+"""Lists in pages. A page is found by its place, not by its number, so that new rows shift nothing."""
 
 from __future__ import annotations
 
-from rest_framework.pagination import PageNumberPagination
+from rest_framework.pagination import CursorPagination
 
 
-class Pages(PageNumberPagination):
-    """`?page=2&size=100`; at most 200 a page."""
+class Pages(CursorPagination):
+    """`limit` sets the size; the answer is {"next", "previous", "results"}, with addresses of the pages beside it."""
 
     page_size = 50
-    page_size_query_param = "size"
+    page_size_query_param = "limit"
     max_page_size = 200
+    ordering = "-pk"
+
+
+class ThreadPages(Pages):
+    """Conversations, the latest first."""
+
+    ordering = "-updated_at"
+
+
+class ViolationPages(Pages):
+    """Violations, the latest first."""
+
+    ordering = "-sequence"
