@@ -1,6 +1,7 @@
 # The two commands are `make run` and `make test`; both install what they need.
 PYTHON ?= python3
 PY := .venv/bin/python
+COMPILE := $(PY) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 export PYTHONPATH := .:platform
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -21,9 +22,8 @@ test: install-dev
 check: install-dev
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	.venv/bin/lint-imports
+	$(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()"
 	$(PY) -m mypy .
-	$(PY) manage.py makemigrations --check --dry-run
 	$(PY) manage.py check
 	$(PY) -m pytest -q tests/docs tests/house
 
@@ -34,5 +34,6 @@ eval: install-dev
 	@$(PY) -m eval
 
 lock:
-	for f in requirements requirements-dev; do $(PY) -m uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $$f.txt -o $$f.lock; done
-	$(PY) -m uv pip compile --no-deps --universal --python-version 3.11 --generate-hashes --no-header --no-annotate requirements-model.txt -o requirements-model.lock
+	$(COMPILE) requirements.txt -o requirements.lock
+	$(COMPILE) requirements-dev.txt -c requirements.lock -o requirements-dev.lock
+	$(COMPILE) --no-deps requirements-model.txt -o requirements-model.lock

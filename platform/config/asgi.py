@@ -12,6 +12,7 @@ http = get_asgi_application()
 from channels.auth import AuthMiddlewareStack  # noqa: E402 - needs the app registry
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+
 from chat.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(

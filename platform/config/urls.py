@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from console.site import site
 from django.urls import include, path
 
 from config.health import healthz, readyz
+from config.metrics import metrics
+from console.site import site
 
 urlpatterns = [
     path("admin/", site.urls),
@@ -15,5 +16,6 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
     path("", include("chat.urls")),
 ]

@@ -7,11 +7,13 @@ Run again it costs a few milliseconds: a stamp in the environment says which loc
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import subprocess
 import sys
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,53 +27,104 @@ def python_of(environment: Path) -> Path:
 
 
 def stamp_of(locks: list[Path]) -> str:
-    """What the environment must hold: the locks' contents and the interpreter's version."""
-    digest = hashlib.sha256(sys.version.encode())
+    """What the environment must hold: the locks' contents, the interpreter's version, and its place (scripts name it)."""
+    digest = hashlib.sha256(f"{sys.version}\0{ENVIRONMENT}".encode())
     for lock in locks:
         digest.update(lock.read_bytes())
     return digest.hexdigest()
 
 
+def held(stamp: str) -> bool:
+    """Whether the environment is whole and holds these locks."""
+    file = ENVIRONMENT / "gatehouse.stamp"
+    return file.exists() and python_of(ENVIRONMENT).exists() and stamp in file.read_text(encoding="utf-8").split()
+
+
+def make_environment() -> None:
+    """A fresh environment, unless there is one of this very Python. Raises SystemExit with a sentence."""
+    settings = ENVIRONMENT / "pyvenv.cfg"
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    whole = python_of(ENVIRONMENT).exists() and settings.exists() and version in settings.read_text(encoding="utf-8")
+    if whole and (ENVIRONMENT / "gatehouse.made").exists():
+        return
+    try:
+        venv.create(ENVIRONMENT, with_pip=True, clear=True)
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(
+            "This Python cannot make virtual environments. Install its venv module (Debian: apt install python3-venv), "
+            "or name another Python: make run PYTHON=python3.12"
+        ) from error
+    (ENVIRONMENT / "gatehouse.made").touch()
+
+
 def installer(python: Path, env: dict[str, str]) -> list[str]:
     """uv inside the environment; plain pip when uv cannot be had."""
-    got = subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv"], env=env, check=False
-    )
-    if got.returncode == 0:
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # The environment's own uv is enough; its version does not matter, the lock decides what is installed.
+    if subprocess.run([*pip, "uv"], env=env, check=False, capture_output=True).returncode == 0:
         return [str(python), "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
-    return [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    return pip
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """`make run` beside `make test` on a fresh machine: the second waits for the first."""
+    ENVIRONMENT.mkdir(exist_ok=True)
+    with ROOT.joinpath(".venv.lock").open("w") as handle:
+        if os.name != "nt":
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def fill(main: Path, model: Path) -> None:
+    """Install what the locks say. Raises SystemExit with a sentence."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env["PYTHONPATH"] = ""
+    make_environment()
+    command = installer(python_of(ENVIRONMENT), env)
+    try:
+        subprocess.run([*command, "--require-hashes", "-r", str(main)], env=env, check=True)
+        subprocess.run([*command, "--no-deps", "--require-hashes", "-r", str(model)], env=env, check=True)
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(
+            "The packages could not be installed (see above). Check the connection to the package index and the free "
+            "space, then try again."
+        ) from error
 
 
 def install(*, dev: bool) -> None:
     """Make or refresh the environment. Raises SystemExit with a sentence when that fails."""
-    main = ROOT / ("requirements-dev.lock" if dev else "requirements.lock")
-    model = ROOT / "requirements-model.lock"
-    stamp_file, stamp = ENVIRONMENT / "gatehouse.stamp", stamp_of([main, model])
-    held = stamp_file.read_text(encoding="utf-8").splitlines() if stamp_file.exists() else []
-    if stamp in held:
+    runtime, model = ROOT / "requirements.lock", ROOT / "requirements-model.lock"
+    main = ROOT / "requirements-dev.lock" if dev else runtime
+    stamp = stamp_of([main, model])
+    if held(stamp):
         return
-    print("Installing packages into .venv (once, about a minute) …", flush=True)
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     try:
-        if not python_of(ENVIRONMENT).exists():
-            venv.create(ENVIRONMENT, with_pip=True)
-        command = installer(python_of(ENVIRONMENT), env)
-        subprocess.run([*command, "--require-hashes", "-r", str(main)], env=env, check=True)
-        subprocess.run([*command, "--no-deps", "--require-hashes", "-r", str(model)], env=env, check=True)
+        with one_at_a_time():
+            if held(stamp):
+                return
+            print("Installing packages into .venv (once, about a minute) …", flush=True)
+            fill(main, model)
+            stamps = {stamp, stamp_of([runtime, model])}
+            (ENVIRONMENT / "gatehouse.stamp").write_text("\n".join(sorted(stamps)) + "\n", encoding="utf-8")
     except OSError as error:
-        raise SystemExit(f"Cannot write {ENVIRONMENT}: {error.strerror}. Make the folder writable and try again.") from error
-    except subprocess.CalledProcessError as error:
         raise SystemExit(
-            "The packages could not be installed (see above). Check the connection to the package index and try again."
+            f"Cannot write {ENVIRONMENT}: {error.strerror}. Make the folder writable, or free some space, and try again."
         ) from error
-    runtime = stamp_of([ROOT / "requirements.lock", model])
-    stamp_file.write_text("\n".join({stamp, runtime}) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     if sys.version_info < LOWEST:
-        raise SystemExit(f"Gatehouse needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
-    install(dev="--dev" in sys.argv[1:])
+        raise SystemExit(
+            f"Gatehouse needs Python 3.11 or newer; this is {sys.version.split()[0]}. "
+            "Name another: make run PYTHON=python3.12"
+        )
+    try:
+        install(dev="--dev" in sys.argv[1:])
+    except KeyboardInterrupt:
+        raise SystemExit("\nStopped. The next call goes on from here.") from None
 
 
 if __name__ == "__main__":

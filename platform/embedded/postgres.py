@@ -104,7 +104,7 @@ class Postgres:
         with (self.places.logs / "postgres.log").open("ab") as log:
             self._log_begins = log.tell()
             options = ["listen_addresses=", "max_connections=100", *(FAST_AND_LOSSY if self.lossy else ())]
-            command = [self.bin / "postgres", "-D", self.data, "-k", self.places.sockets]
+            command: list[str | Path] = [self.bin / "postgres", "-D", self.data, "-k", self.places.sockets]
             for option in options:
                 command += ["-c", option]
             self.process = start(command, log=log, user=self.user, cwd=Path("/"), env=self._env())
