@@ -105,10 +105,10 @@ class Judge(Generic[Verdict]):
             )
         request = ModelRequest(
             [{"role": "system", "content": self._system},
-             {"role": "user", "content": [{"type": "text", "text": _enclosed(material, context)}]}],
+             {"role": "user", "content": [{"type": "text", "text": enclosed(material, context)}]}],
             settings={"temperature": 0, "max_output_tokens": self.budget}, response_schema=self._schema,
         )  # fmt: skip
-        return self._read(await self._reply(request, signal, usage))
+        return self._read(await reply_of(self.model, request, timeout=self.timeout, signal=signal, usage=usage))
 
     async def ask_in_windows(
         self, text: str, *, signal: AbortSignal | None = None, usage: list[Usage] | None = None
@@ -120,22 +120,6 @@ class Judge(Generic[Verdict]):
             verdicts.append((start, await self.ask(text[start:end], context=context, signal=signal, usage=usage)))
         return verdicts
 
-    async def _reply(self, request: ModelRequest, signal: AbortSignal | None, usage: list[Usage] | None) -> str:
-        source = self.model.stream(request, signal=signal)
-        try:
-            async with asyncio.timeout(self.timeout):
-                return await _text_of(source, usage)
-        except TimeoutError as error:
-            raise JudgeError(f"The judge {self.model.id} gave no verdict within {self.timeout:g} seconds.") from error
-        except JudgeError:
-            raise
-        except Exception as error:
-            raise JudgeError(f"The judge {self.model.id} failed: {type(error).__name__}.") from error
-        finally:
-            close = getattr(source, "aclose", None)
-            if close is not None:
-                await close()
-
     def _read(self, reply: str) -> Verdict:
         value = json_object_in(reply)
         if value is None:
@@ -145,6 +129,27 @@ class Judge(Generic[Verdict]):
         except ValidationError as error:
             places = ", ".join(".".join(map(str, one["loc"])) or "the object" for one in error.errors()[:3])
             raise JudgeError(f"The judge {self.model.id} answered in another shape than asked for: see {places}.") from error  # fmt: skip
+
+
+async def reply_of(
+    model: LanguageModel, request: ModelRequest, *, timeout: float, signal: AbortSignal | None = None,
+    usage: list[Usage] | None = None,
+) -> str:  # fmt: skip
+    """All the text a model answers with; its stream is closed in any case. Raises JudgeError, also after `timeout` seconds."""
+    source = model.stream(request, signal=signal)
+    try:
+        async with asyncio.timeout(timeout):
+            return await _text_of(source, usage)
+    except TimeoutError as error:
+        raise JudgeError(f"The judge {model.id} gave no verdict within {timeout:g} seconds.") from error
+    except JudgeError:
+        raise
+    except Exception as error:
+        raise JudgeError(f"The judge {model.id} failed: {type(error).__name__}.") from error
+    finally:
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()
 
 
 async def _text_of(source: AsyncIterator[Chunk], usage: list[Usage] | None) -> str:
@@ -168,7 +173,8 @@ async def _text_of(source: AsyncIterator[Chunk], usage: list[Usage] | None) -> s
     return "".join(pieces)
 
 
-def _enclosed(material: str, context: str) -> str:
+def enclosed(material: str, context: str = "") -> str:
+    """The text between marks that its author cannot know, and what to think of it."""
     mark = f"text-{secrets.token_hex(4)}"
     before = f"<context-{mark}>\n{context}\n</context-{mark}>\n" if context else ""
     note = "The context only helps to understand the text; judge the text alone. " if context else ""
