@@ -1,41 +1,81 @@
 """Every test runs against real services: an embedded Postgres and Valkey of their own, started and stopped here.
 
-The world is locked out: a connection that would leave this machine fails the test.
+The world is locked out: a connection that would leave this machine fails the test. Services end with this process, also
+when it is killed.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
-VAR = Path(os.environ.get("GATEHOUSE_TEST_VAR") or ROOT / "var" / "test")
-os.environ["GATEHOUSE_VAR"] = str(VAR)
-for name in ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
-    os.environ.pop(name, None)
+SEVERAL_AT_ONCE = 20
+CHROMIUM_ARGUMENTS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+FROM_OUTSIDE = (
+    "DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY",
+    "GROQ_API_KEY", "OPENROUTER_API_KEY", "SECRET_KEY", "GATEHOUSE_ENCRYPTION_KEY", "GATEHOUSE_HTTPS", "DJANGO_DEBUG",
+    "GATEHOUSE_METRICS_TOKEN", "GATEHOUSE_STATIC_ROOT", "ALLOWED_HOSTS", "http_proxy", "https_proxy", "HTTP_PROXY",
+    "HTTPS_PROXY", "ALL_PROXY", "all_proxy",
+)  # fmt: skip
+
+
+def _own_folder() -> tuple[Path, IO[str]]:
+    """A folder that no other test run on this checkout uses now, locked for as long as this process lives."""
+    import fcntl
+
+    chosen = os.environ.get("GATEHOUSE_TEST_VAR")
+    candidates = [Path(chosen)] if chosen else [ROOT / "var" / f"test-{number}" for number in range(SEVERAL_AT_ONCE)]
+    for folder in candidates:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "tests.lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            continue
+        return folder, lock
+    raise pytest.UsageError(f"Other test runs use {candidates[-1]}. Wait for them, or set GATEHOUSE_TEST_VAR.")
+
+
+for _name in FROM_OUTSIDE:
+    os.environ.pop(_name, None)
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _folder, _lock = _own_folder()
+    os.environ["GATEHOUSE_VAR"] = str(_folder)
 
 _running: list[Any] = []
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the services once, before Django is set up."""
+    if hasattr(config, "workerinput"):
+        return
+    from embedded.children import ServiceFailed
     from embedded.places import places
     from embedded.postgres import Postgres
     from embedded.valkey import Valkey
 
     where = places()
-    where.var.mkdir(parents=True, exist_ok=True)
-    for service in (Valkey(where), Postgres(where, lossy=True)):
-        _running.append(service)
-        service.start()
+    try:
+        for service in (Valkey(where), Postgres(where, lossy=True)):
+            _running.append(service)
+            service.start()
+    except ServiceFailed as failure:
+        pytest_unconfigure(config)
+        raise pytest.UsageError(str(failure)) from failure
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -44,18 +84,45 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         _running.pop().stop()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def quick_passwords() -> None:
+    """Real password hashing is slow on purpose; tests make many people."""
+    from django.conf import settings
+
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def stays_here(host: Any) -> bool:
+    """Whether an address names this machine."""
+    name = host.decode() if isinstance(host, bytes) else host
+    return name in {None, "", "localhost", "::1", "::", "0.0.0.0", "testserver"} or str(name).startswith("127.")
+
+
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only Unix sockets and loopback can be reached."""
-    connect = socket.socket.connect
+    """Only Unix sockets and loopback can be reached, and no foreign name is looked up."""
+    connect, connect_ex, look_up = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def refuse(host: Any) -> None:
+        if not stays_here(host):
+            raise AssertionError(f"A test tried to leave this machine: {host}")
 
     def guarded(self: socket.socket, address: Any) -> None:
-        host = str(address[0]) if isinstance(address, tuple) else ""
-        if host and not (host.startswith("127.") or host in {"localhost", "::1"}):
-            raise AssertionError(f"A test tried to leave this machine: {address}")
+        refuse(address[0] if isinstance(address, tuple) else None)
         connect(self, address)
 
+    def guarded_ex(self: socket.socket, address: Any) -> int:
+        refuse(address[0] if isinstance(address, tuple) else None)
+        return connect_ex(self, address)
+
+    def guarded_look_up(host: Any, *arguments: Any, **named: Any) -> Any:
+        if not stays_here(host) and not str(host)[:1].isdigit():
+            raise socket.gaierror(socket.EAI_NONAME, f"Tests look no foreign name up: {host}")
+        return look_up(host, *arguments, **named)
+
     monkeypatch.setattr(socket.socket, "connect", guarded)
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
+    monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up)
 
 
 @pytest.fixture
@@ -63,3 +130,23 @@ def folder() -> Iterator[Path]:
     """A short-pathed folder of its own."""
     with tempfile.TemporaryDirectory(prefix="gh") as name:
         yield Path(name)
+
+
+def chromium() -> str | None:
+    """The system's browser, or the one that GATEHOUSE_CHROMIUM names."""
+    named = os.environ.get("GATEHOUSE_CHROMIUM")
+    return named or next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium (Playwright's synchronous API). Skips when there is none."""
+    path = chromium()
+    if path is None:
+        pytest.skip("No Chromium on this machine (Debian: apt install chromium), so browser tests cannot run.")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_ARGUMENTS))
+        yield opened
+        opened.close()
