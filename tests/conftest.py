@@ -13,49 +13,18 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
+from tests.embedded.house import House
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
-SEVERAL_AT_ONCE = 20
 CHROMIUM_ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-FROM_OUTSIDE = (
-    "DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY",
-    "GROQ_API_KEY", "OPENROUTER_API_KEY", "SECRET_KEY", "GATEHOUSE_ENCRYPTION_KEY", "GATEHOUSE_HTTPS", "DJANGO_DEBUG",
-    "GATEHOUSE_METRICS_TOKEN", "GATEHOUSE_STATIC_ROOT", "ALLOWED_HOSTS", "http_proxy", "https_proxy", "HTTP_PROXY",
-    "HTTPS_PROXY", "ALL_PROXY", "all_proxy",
-)  # fmt: skip
-
-
-def _own_folder() -> tuple[Path, IO[str]]:
-    """A folder that no other test run on this checkout uses now, locked for as long as this process lives."""
-    import fcntl
-
-    chosen = os.environ.get("GATEHOUSE_TEST_VAR")
-    candidates = [Path(chosen)] if chosen else [ROOT / "var" / f"test-{number}" for number in range(SEVERAL_AT_ONCE)]
-    for folder in candidates:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "tests.lock").open("w")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            continue
-        return folder, lock
-    raise pytest.UsageError(f"Other test runs use {candidates[-1]}. Wait for them, or set GATEHOUSE_TEST_VAR.")
-
-
-for _name in FROM_OUTSIDE:
-    os.environ.pop(_name, None)
-if "PYTEST_XDIST_WORKER" not in os.environ:
-    _folder, _lock = _own_folder()
-    os.environ["GATEHOUSE_VAR"] = str(_folder)
-
 _running: list[Any] = []
 
 
@@ -132,15 +101,25 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A whole Gatehouse as `make run` starts it: services, demo data, web server and worker."""
+    with House.started(tmp_path_factory.mktemp("house")) as running:
+        yield running
+
+
 def chromium() -> str | None:
     """The system's browser, or the one that GATEHOUSE_CHROMIUM names."""
-    named = os.environ.get("GATEHOUSE_CHROMIUM")
-    return named or next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    named = [os.environ.get("GATEHOUSE_CHROMIUM") or "chromium", "chromium-browser", "google-chrome"]
+    return next((path for name in named if (path := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium (Playwright's synchronous API). Skips when there is none."""
+    """A headless Chromium (Playwright's synchronous API). Skips when there is none.
+
+    Once a module: its event loop occupies this thread, so that no async test can run before it is closed.
+    """
     path = chromium()
     if path is None:
         pytest.skip("No Chromium on this machine (Debian: apt install chromium), so browser tests cannot run.")

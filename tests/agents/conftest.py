@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from accounts.models import User
 from agents.actions import agent_publish
@@ -18,6 +19,8 @@ from agents.providers.scripted import ScriptedModel
 from agents.run_log import read
 from agents.runner import runner
 from agents.services.runs import run_launch, run_start
+from processors.engine.processor import Processor as EngineProcessor
+from processors.engine.registry import Options, ProcessorKind, registry
 from processors.models import Processor
 from processors.services import processor_save
 from tests.living_database import living_database
@@ -135,3 +138,27 @@ def in_background(work: Callable[[], Any]) -> threading.Thread:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     return thread
+
+
+@pytest.fixture
+def breaking_kind() -> Iterator[str]:
+    """A kind of guardrail that raises whenever it looks."""
+
+    class Breaks(EngineProcessor):
+        def process_output_stream(self, args: Any) -> Any:
+            raise RuntimeError("out of order")
+
+    kind = ProcessorKind("breaks", "Breaks", "Raises.", Options, lambda id, options, context: Breaks(id), frozenset({"output"}))
+    registry.register(kind)
+    yield kind.slug
+    del registry._kinds[kind.slug]
+
+
+@pytest.fixture
+def locked_trail(db: None) -> Iterator[None]:
+    """The audit's table refuses every new row."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TRIGGER locked BEFORE INSERT ON audit_violation FOR EACH ROW EXECUTE FUNCTION audit_refuse()")
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER locked ON audit_violation")
