@@ -77,5 +77,3 @@ def register(registry: Registry) -> None:
         slug=SLUG, title="Block list", description="Stops or redacts words and phrases of a list, in any script, also when they arrive in pieces.",
         options=BlockListOptions, factory=build, stages=frozenset({"input", "output"}), redacts=True, group="Words and patterns",
     ))  # fmt: skip
-
-

@@ -72,12 +72,16 @@ class PIIDetector(Screen):
     subject = "Personal data"
 
     def __init__(self, id: str, options: PIIOptions, context: BuildContext) -> None:
-        formats = formats_for(options.detection_types, countries=options.countries, phone_regions=options.phone_regions)
+        formats = formats_for(
+            options.detection_types, countries=options.countries, phone_regions=options.phone_regions
+        )
         super().__init__(id, options, pii_matcher(formats), context)
         self._method, self._keep_shape = options.redaction_method, options.preserve_format
 
     def redaction(self, region: Region, text: str) -> str:
-        return redact(region.owner.type, text, self._method, keep_shape=self._keep_shape, hash_key=self._hash_key)
+        return redact(
+            region.owner.type, text, self._method, keep_shape=self._keep_shape, hash_key=self._hash_key
+        )
 
     def reason(self, types: Sequence[str], rules: Sequence[str]) -> str:
         return f"Personal data found: {', '.join(types)}."

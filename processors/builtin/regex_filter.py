@@ -69,6 +69,7 @@ class RegexFilterOptions(ScreenOptions):
     presets: list[Literal["pii", "secrets", "urls"]] = Field(default_factory=list, title="Ready-made rules", description="Simple formats. The personal data and secrets guardrails know many more and check them.", json_schema_extra={"x-labels": {"pii": "Personal data", "secrets": "Secrets", "urls": "Web addresses"}})  # fmt: skip
     strategy: Strategy = Field("block", title="What to do", description="Block the run, ask for another answer, redact matches, withhold the message, or only report.", json_schema_extra={"x-labels": {"retry": "Ask for another answer"}})  # fmt: skip
     phase: Literal["all", "input", "output"] = Field("all", title="Direction", description="What people write, what the agent answers, or both.", json_schema_extra={"x-group": "Where"})  # fmt: skip
+
     @field_validator("rules")
     @classmethod
     def _rules_can_be_streamed(cls, rules: list[RegexRule], values: ValidationInfo) -> list[RegexRule]:
@@ -99,7 +100,9 @@ class RegexFilterOptions(ScreenOptions):
 def _matcher(options: RegexFilterOptions) -> PatternMatcher:
     rules = [PatternRule(rule.name, compile_pattern(rule.pattern), rule.replacement, rule.name) for rule in options.rules]  # fmt: skip
     for preset in dict.fromkeys(options.presets):
-        rules += [PatternRule(name, compile_pattern(pattern), put, name) for name, pattern, put in PRESETS[preset]]
+        rules += [
+            PatternRule(name, compile_pattern(pattern), put, name) for name, pattern, put in PRESETS[preset]
+        ]
     return PatternMatcher(rules, whole_blocks=any(_too_long(rule.pattern) for rule in rules))
 
 

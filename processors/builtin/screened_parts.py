@@ -39,7 +39,11 @@ def screen_text_parts(
         text = part["text"]
         regions = merge(matcher.find(text, 0))
         if regions:
-            yield text, regions, [(part, replace_regions(text, regions, replace))] if replace is not None else []
+            yield (
+                text,
+                regions,
+                [(part, replace_regions(text, regions, replace))] if replace is not None else [],
+            )
     if not joined or len(parts) < 2:
         return
     whole = "".join(part["text"] for part in parts)

@@ -41,7 +41,9 @@ WITHHELD: Final = "[withheld]"
 MOST_MATCHES: Final = 50
 """Matches that one violation lists."""
 _STATE: Final = "screen"
-_SCREENED_PAYLOADS: Final = frozenset({"tool-result", "tool-error", "tool-output", "object", "object-result", "source"})
+_SCREENED_PAYLOADS: Final = frozenset(
+    {"tool-result", "tool-error", "tool-output", "object", "object-result", "source"}
+)
 _PAYLOAD_NAMES: Final = frozenset({"toolCallId", "toolName", "id", "sourceType"})
 
 
@@ -172,7 +174,7 @@ class Screen(Processor):
             if not self.screens("output"):
                 return part
             run = args.state[_STATE] = _Run()
-        if run.refusal is not None:
+        if run.refusal is not None and kind != "step-start":
             self._refuse(args, *run.refusal)
         if kind == TEXT_DELTA or (kind == REASONING_DELTA and self.options.reasoning):
             payload = part.payload
@@ -237,6 +239,9 @@ class Screen(Processor):
     def _other_chunk(self, args: ProcessOutputStreamArgs, run: _Run) -> Chunk | list[Chunk] | None:
         part: Chunk | None = args.part
         assert part is not None
+        if part.type == "step-start":  # a new attempt: what the last one left open was withdrawn
+            run.hold, run.refusal = None, None
+            return part
         if part.is_data:  # overtakes held text: releasing it here would let a data part split a finding
             data = self._screen_value(args, self.matcher_for(args), part.data, "data")
             return part if data is part.data else part.replace(data=data)
@@ -306,7 +311,9 @@ class Screen(Processor):
 
     # Acting
 
-    def _screen_value(self, args: HookArgs, matcher: Matcher, value: Any, where: Place, tool: str = "") -> Any:
+    def _screen_value(
+        self, args: HookArgs, matcher: Matcher, value: Any, where: Place, tool: str = ""
+    ) -> Any:
         """Screen a JSON value: the same object if nothing was found, else what stands in its place."""
         found: list[tuple[str, list[Region]]] = []
         changed = self._change_value(matcher, value, found)

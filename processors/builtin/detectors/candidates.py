@@ -47,7 +47,9 @@ class CandidateMatcher:
 
     look_back = LOOK_BACK
 
-    def __init__(self, candidates: Sequence[Candidate], *, signs: str = "", word: str = "", begins: str = "") -> None:
+    def __init__(
+        self, candidates: Sequence[Candidate], *, signs: str = "", word: str = "", begins: str = ""
+    ) -> None:
         nodes = [parse(candidate.pattern) for candidate in candidates]
         lengths = [longest_match(node) for node in nodes]
         unlimited = [candidate.name for candidate, n in zip(candidates, lengths, strict=True) if n is None]
@@ -80,7 +82,10 @@ class CandidateMatcher:
             blank = text.rfind(" ", tail) + 1
             if size - blank <= 64 and (blank or tail == 0):
                 tail = max(tail, blank)
-                if self._begins is None or (begun := self._begins.search(text, max(start, size - 16))) is None:
+                if (
+                    self._begins is None
+                    or (begun := self._begins.search(text, max(start, size - 16))) is None
+                ):
                     word = self._word.search(text, tail)
                     return word.start() if word is not None else size
                 tail = min(tail, begun.start())
@@ -99,7 +104,7 @@ class _Group:
     def find(self, text: str, start: int, found: list[Finding]) -> None:
         reach, low, high = self.reach, -1, -1
         for need in self.needs.finditer(text, start):
-            if need.start() - reach > high:
+            if high < 0 or need.start() - reach > high:
                 if high >= 0:
                     self._search(text, low, high, found)
                 low = max(start, need.start() - reach)
@@ -112,7 +117,9 @@ class _Group:
             found += _matches(candidate, pattern, text, low, high)
 
 
-def _matches(candidate: Candidate, pattern: re.Pattern[str], text: str, low: int, high: int) -> Iterable[Finding]:
+def _matches(
+    candidate: Candidate, pattern: re.Pattern[str], text: str, low: int, high: int
+) -> Iterable[Finding]:
     at, check, group = low, candidate.check, candidate.group
     while (match := pattern.search(text, at, high)) is not None:
         span: Span | None = match.span(group)

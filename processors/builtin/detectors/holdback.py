@@ -44,7 +44,16 @@ class HoldBack:
     regions: what was found since the caller last emptied the list; positions count from the start of the block.
     """
 
-    __slots__ = ("_base", "_buffer", "_held_at", "_matcher", "_replace", "_rescan_at", "excerpt_text", "regions")
+    __slots__ = (
+        "_base",
+        "_buffer",
+        "_held_at",
+        "_matcher",
+        "_replace",
+        "_rescan_at",
+        "excerpt_text",
+        "regions",
+    )
 
     def __init__(self, matcher: Matcher, replace: Replace | None = None) -> None:
         self._matcher, self._replace = matcher, replace
@@ -104,7 +113,9 @@ class HoldBack:
         if regions and regions[-1].end > cut:
             cut = regions.pop().start
             if len(buffer) - cut > LONG_REGION:
-                self._rescan_at = len(buffer) - max(0, cut - self._matcher.look_back) + (len(buffer) - cut) // 4
+                self._rescan_at = (
+                    len(buffer) - max(0, cut - self._matcher.look_back) + (len(buffer) - cut) // 4
+                )
         rescan_at, held_at, base = self._rescan_at, self._held_at, self._base
         ready = self._release(buffer, cut)
         self._rescan_at = rescan_at

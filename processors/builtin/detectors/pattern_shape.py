@@ -107,10 +107,14 @@ class _Parser:
             body = "".join(self.tokens[start : self.at])
             node: Node = Look(f"{token}{body})", ahead="<" not in token)
         else:
-            inner = _with_flags(flags, token[2:-1]) if token.startswith("(?") and token.endswith(":") else flags
+            inner = (
+                _with_flags(flags, token[2:-1]) if token.startswith("(?") and token.endswith(":") else flags
+            )
             node = self.choice(inner)
         if self.peek() != ")":
-            raise PatternError("a bracket ( is never closed; add the missing ) or write \\( for the character")
+            raise PatternError(
+                "a bracket ( is never closed; add the missing ) or write \\( for the character"
+            )
         self.at += 1
         return node
 

@@ -154,10 +154,14 @@ def _phone_like(number: str, least: int) -> bool:
         return False
     if len(digits) < 2 * len(groups) - 1 and number[0] != "+":
         return False
-    if re.match(r"(?:19|20)\d\d[-/. ](?:0\d|1[0-2])[-/. ][0-3]\d\b|[0-3]?\d[-/.][01]?\d[-/.](?:19|20)\d\d\b", number):
+    if re.match(
+        r"(?:19|20)\d\d[-/. ](?:0\d|1[0-2])[-/. ][0-3]\d\b|[0-3]?\d[-/.][01]?\d[-/.](?:19|20)\d\d\b", number
+    ):
         return False
     thousands = all(len(group) == 3 for group in groups[1:]) and re.search(r"[().+x]", number) is None
-    return not (thousands and len(groups) > 1 and groups[0][0] != "0" and len(groups[0]) < 3 and "-" not in number)
+    return not (
+        thousands and len(groups) > 1 and groups[0][0] != "0" and len(groups[0]) < 3 and "-" not in number
+    )
 
 
 _PRINTED: Final = re.compile(

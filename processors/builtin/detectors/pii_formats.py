@@ -16,7 +16,7 @@ _MONTH: Final = (
     "[Ss]ep(?:t|tember|\\.)?|[Oo]kt(?:ober)?|[Oo]ct(?:ober|\\.)?|[Nn]ov(?:ember|\\.)?|[Dd]e[cz](?:ember|\\.)?|enero|febrero|marzo|abril|mayo|junio|julio|"
     "agosto|septiembre|octubre|noviembre|diciembre|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre)"
 )
-_GAP: Final = "[ .\\-/\u00a0\u2010-\u2013]?[()]?[ .\\-]?"
+_GAP: Final = "(?:[ .\\-/\u00a0\u2010-\u2013]?[()][ .\\-]?|[ .\\-/\u00a0\u2010-\u2013])?"
 _NUMBER: Final = rf"(?<![\w+.,/-])(?:\+|00)?\(?\d(?:{_GAP}\d){{5,17}}(?: ?(?:x|ext\.?) ?\d{{1,6}})?"
 _SIX: Final = r"\d(?:\D{0,3}\d){5}"  # six digits, not far from each other
 _OCTETS: Final = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3,5}(?!\w)"
@@ -74,7 +74,9 @@ NATIONAL: Final[dict[str, tuple[Candidate, ...]]] = {
 """Country → national identity and tax numbers, checked with python-stdnum."""
 
 
-def formats_for(types: Iterable[str], *, countries: Iterable[str], phone_regions: Iterable[str]) -> list[Candidate]:
+def formats_for(
+    types: Iterable[str], *, countries: Iterable[str], phone_regions: Iterable[str]
+) -> list[Candidate]:
     """The formats of these types. phone_regions: countries (ISO 3166, two letters) whose national numbers are known."""
     wanted = set(types)
     formats = [candidate for candidate in FORMATS if candidate.type in wanted]
