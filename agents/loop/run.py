@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from agents.loop.attempt import Attempt, Retry
 from agents.loop.records import (
-    blocked_messages, failed_messages, message_from_json, message_to_json, own_messages, step_from_json, step_to_json,
+    blocked_messages,
+    failed_messages,
+    message_from_json,
+    message_to_json,
+    own_messages,
+    step_from_json,
+    step_to_json,
 )  # fmt: skip
 from agents.loop.result import RunResult, Status
 from agents.loop.tool_phase import ToolPhase
@@ -28,7 +34,7 @@ from processors.engine.ports import AbortSignal, Turn
 from processors.engine.processor import ChainEntry
 from processors.engine.scope import RunScope
 from processors.engine.slots import Slot, entries_of
-from processors.engine.tripwire import Tripwire, TripWire
+from processors.engine.tripwire import TripWire, Tripwire
 
 if TYPE_CHECKING:
     from agents.loop.agent import Agent, Call
@@ -301,7 +307,7 @@ class Run:
         """The reply stands: run its tools, end the step, and the run if this was its last."""
         calls = [call for call in step.tool_calls if not call.provider_executed]
         ours = [call for call in calls if (tool := self.agent.tools.get(call.tool_name)) is None or tool.execute or
-                call.tool_name in attempt.tools and attempt.tools[call.tool_name].execute]  # fmt: skip
+                (call.tool_name in attempt.tools and attempt.tools[call.tool_name].execute)]  # fmt: skip
         self.tools_now, self.active_now = attempt.tools, attempt.active_tools
         waiting = [c for c in ours if (t := attempt.tools.get(c.tool_name)) is not None and t.needs_approval(c.args)]
         direct = [call for call in ours if call not in waiting]

@@ -105,8 +105,8 @@ class ToolPhase:
                 self.wake.clear()
                 while self.outbox:
                     yield self.outbox.popleft()
-            for call, task in zip(calls, tasks, strict=True):
-                yield call, task if isinstance(task, ToolOutcome) else task.result()
+            for call, ended in zip(calls, tasks, strict=True):
+                yield call, ended if isinstance(ended, ToolOutcome) else ended.result()
         finally:
             for task in running:
                 task.cancel()
