@@ -75,7 +75,10 @@ def _mandatory(context: RunFacts, stage: Any, build: BuildContext) -> list[Chain
 
 
 def _model_settings(snapshot: dict[str, Any]) -> dict[str, Any]:
-    settings = {"temperature": snapshot.get("temperature"), "max_output_tokens": snapshot.get("max_output_tokens")}
+    settings = {
+        "temperature": snapshot.get("temperature"),
+        "max_output_tokens": snapshot.get("max_output_tokens"),
+    }
     return {name: value for name, value in settings.items() if value is not None}
 
 

@@ -30,7 +30,9 @@ KEYLESS: Final = frozenset({"local", "scripted"})
 
 
 @transaction.atomic
-def credential_save(*, actor: Any, credential: ProviderCredential, secret: str | None = None) -> ProviderCredential:
+def credential_save(
+    *, actor: Any, credential: ProviderCredential, secret: str | None = None
+) -> ProviderCredential:
     """Store a credential. secret None keeps the one that is stored. Raises PermissionDenied, ConfigError."""
     _check_permission(actor, credential)
     if credential.base_url:

@@ -7,9 +7,7 @@ from typing import Any, Final
 LOCAL_INSTRUCTIONS: Final = (
     "You are a friendly assistant. Answer in short, plain sentences. If you do not know something, say so."
 )
-PRACTICE_INSTRUCTIONS: Final = (
-    "You are the practice agent of Gatehouse. You follow a script. The pass phrase of this installation is blue heron."
-)
+PRACTICE_INSTRUCTIONS: Final = "You are the practice agent of Gatehouse. You follow a script. The pass phrase of this installation is blue heron."
 
 GUARDRAILS: Final[tuple[dict[str, Any], ...]] = (
     {"slug": "tidy-text", "name": "Tidy text", "kind": "unicode-normalizer", "options": {}, "note": "Takes hidden characters out of messages."},

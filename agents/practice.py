@@ -39,7 +39,9 @@ STORY: Final = (
 
 def practice_model() -> ScriptedModel:
     """A fresh model; it keeps nothing between runs."""
-    pace = float(getattr(settings, "GATEHOUSE_PRACTICE_PACE", os.environ.get("GATEHOUSE_PRACTICE_PACE") or PACE))
+    pace = float(
+        getattr(settings, "GATEHOUSE_PRACTICE_PACE", os.environ.get("GATEHOUSE_PRACTICE_PACE") or PACE)
+    )
     return ScriptedModel("scripted/practice", _answer, cut=CUT, pace=pace)
 
 
@@ -87,9 +89,7 @@ def _about_result(part: dict[str, Any]) -> str:
     if "report" in result:
         return f"Here is your report. {result['report']}"
     if "receipt" in result:
-        return (
-            f"Refunded {result.get('refunded')} for order {result.get('number')}; the receipt is {result['receipt']}."
-        )
+        return f"Refunded {result.get('refunded')} for order {result.get('number')}; the receipt is {result['receipt']}."
     if "result" in result:
         return f"The result is {result['result']}."
     return f"The tool {name} says: {json.dumps(result, ensure_ascii=False)}"

@@ -52,7 +52,7 @@ async def read(run_id: UUID | str, *, after: int = 0) -> AsyncGenerator[tuple[in
             source, for_sure = _from_redis(name, position), True
         async with aclosing(source):
             async for number, wire in source:
-                if number <= position:
+                if number <= position and wire.get("type") != END:
                     continue
                 position = number
                 if _is_pause(wire) and await in_database(final_status, name) != "waiting":
@@ -87,7 +87,9 @@ async def _from_memory(live: LiveLog, position: int) -> AsyncGenerator[tuple[int
 async def _from_redis(name: str, position: int) -> AsyncGenerator[tuple[int, Wire], None]:
     """Follow the stream. Ends at its end marker, at a gap, or when neither Redis nor a running run is there."""
     client = redis_for_loop()
-    patience: int | None = None  # the first look does not wait: most readers of old runs find everything, or nothing
+    patience: int | None = (
+        None  # the first look does not wait: most readers of old runs find everything, or nothing
+    )
     try:
         while True:
             found: Any = await client.xread({key_of(name): f"{position}-0"}, block=patience, count=500)
@@ -101,7 +103,19 @@ async def _from_redis(name: str, position: int) -> AsyncGenerator[tuple[int, Wir
                     if number > position:
                         position = number
                         yield number, wire
-            if not entries and (live_logs.get(name) is not None or await in_database(final_status, name) is not None):
+            if entries:
+                continue
+            live = live_logs.get(name)
+            if live is not None and live.reaches(position) and not live.is_exhausted(position):
+                return
+            status = await in_database(final_status, name)
+            if status is not None:
+                last: Any = await client.xrevrange(key_of(name), count=1)
+                if last and int(last[0][0].split(b"-")[0]) == position:
+                    yield (
+                        position,
+                        {"type": END, "runId": name, "status": status},
+                    )  # the reader has seen everything
                 return
     except (RedisError, OSError):
         log.warning("Redis cannot be reached; the reader of run %s waits for its end.", name)
@@ -125,5 +139,7 @@ async def _from_database(name: str, position: int) -> AsyncGenerator[tuple[int, 
         await asyncio.sleep(LOOK_EVERY)
     chunks = await in_database(stored_chunks, name)
     reset: Wire = {"type": RESET, "runId": name}
-    for number, wire in enumerate([reset, *chunks, {"type": END, "runId": name, "status": status}], position + 1):
+    for number, wire in enumerate(
+        [reset, *chunks, {"type": END, "runId": name, "status": status}], position + 1
+    ):
         yield number, wire

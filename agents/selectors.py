@@ -10,5 +10,10 @@ from agents.models import Agent
 
 def agents_for(user: Any) -> list[Agent]:
     """The published agents that a person may chat with, by name."""
-    live = Agent.objects.filter(is_active=True).exclude(published=None).select_related("published").order_by("name")
+    live = (
+        Agent.objects.filter(is_active=True)
+        .exclude(published=None)
+        .select_related("published")
+        .order_by("name")
+    )
     return [agent for agent in live if can(user, "agent.chat", agent)]

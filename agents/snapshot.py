@@ -35,7 +35,9 @@ def agent_snapshot(agent: Agent) -> dict[str, Any]:
     "tools": [tool]}; a guardrail is what `processors.snapshot.processor_snapshot` returns.
     """
     entries = [
-        entry for entry in agent.chain.select_related("processor").order_by("stage", "position", "id") if entry.enabled
+        entry
+        for entry in agent.chain.select_related("processor").order_by("stage", "position", "id")
+        if entry.enabled
     ]
     return {
         "format": FORMAT, "slug": agent.slug, **{name: _plain(getattr(agent, name)) for name in PLAIN},

@@ -26,11 +26,14 @@ LONGEST: Final = 80
 def snapshot_diff(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Sentences that say what is different in `new`; empty when nothing is."""
     found = [
-        sentence for name, label in LABELS.items() for sentence in _field(str(label), old.get(name), new.get(name))
+        sentence
+        for name, label in LABELS.items()
+        for sentence in _field(str(label), old.get(name), new.get(name))
     ]
     for stage, words in STAGES.items():
         found += _chain(str(words), _items(old, "chains", stage), _items(new, "chains", stage))
-    return found + _tools(_items(old, "tools"), _items(new, "tools"))
+    found += _tools(_items(old, "tools"), _items(new, "tools"))
+    return [sentence[:-1] if sentence[-2:] in ("..", "!.", "?.") else sentence for sentence in found]
 
 
 def _items(snapshot: dict[str, Any], *path: str) -> list[dict[str, Any]]:

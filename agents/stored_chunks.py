@@ -44,13 +44,17 @@ def _part(run_id: str, part: Wire, number: int) -> list[Wire]:
     if kind == "tool-invocation":
         call = part["toolInvocation"]
         names = {name: call.get(name) for name in ("toolCallId", "toolName", "args")}
-        ended = {"result": ("tool-result", "result"), "error": ("tool-error", "errorText")}.get(call.get("state"))
+        ended = {"result": ("tool-result", "result"), "error": ("tool-error", "errorText")}.get(
+            call.get("state")
+        )
         end = (
             []
             if ended is None
             else [
                 _chunk(
-                    run_id, ended[0], {**names, "result" if ended[0] == "tool-result" else "error": call.get(ended[1])}
+                    run_id,
+                    ended[0],
+                    {**names, "result" if ended[0] == "tool-result" else "error": call.get(ended[1])},
                 )
             ]
         )

@@ -76,7 +76,9 @@ def run_tool_call(call_id: str) -> str:
     beat = threading.Thread(target=job.beat, name="gatehouse-lease", daemon=True)
     beat.start()
     try:
-        result = tool_kind(str(tool.get("kind"))).run(dict(row.args or {}), dict(tool.get("options") or {}), job)
+        result = tool_kind(str(tool.get("kind"))).run(
+            dict(row.args or {}), dict(tool.get("options") or {}), job
+        )
     except JobStopped as stop:
         call_finish(call_id=row.pk, owner=owner, error=str(stop), stopped="stopped" in str(stop))
         return "stopped"

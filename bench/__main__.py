@@ -22,7 +22,9 @@ def benchmarks(names: list[str]) -> list[str]:
     """The modules to run: those that are named, else all that measure something. Raises SystemExit for a wrong name."""
     modules = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
     if unknown := set(names) - set(modules):
-        raise SystemExit(f"There is no benchmark {', '.join(sorted(unknown))}. Choose from: {', '.join(modules)}.")
+        raise SystemExit(
+            f"There is no benchmark {', '.join(sorted(unknown))}. Choose from: {', '.join(modules)}."
+        )
     wanted = names or [name for name in modules if name != "__main__"]
     return [name for name in wanted if hasattr(import_module(f"bench.{name}"), "rows")]
 

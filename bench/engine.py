@@ -33,10 +33,14 @@ class Texts:
     def __init__(self, texts: list[str], tool_calls: int = 0) -> None:
         self.texts, self.tool_calls, self.calls = texts, tool_calls, 0
 
-    async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
+    async def stream(
+        self, request: ModelRequest, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[Chunk]:
         self.calls += 1
         if self.calls <= self.tool_calls:
-            yield Chunk("tool-call", {"toolCallId": f"c{self.calls}", "toolName": "echo", "args": {"n": self.calls}})
+            yield Chunk(
+                "tool-call", {"toolCallId": f"c{self.calls}", "toolName": "echo", "args": {"n": self.calls}}
+            )
             yield Chunk("finish", {**FINISH, "finishReason": "tool-calls"})
             return
         for text in self.texts:
@@ -86,7 +90,9 @@ class History:
 
     def __init__(self, count: int) -> None:
         make: list[Callable[..., Message]] = [user_message, assistant_message]
-        self.messages = [make[number % 2](f"Message number {number} about a parcel.") for number in range(count)]
+        self.messages = [
+            make[number % 2](f"Message number {number} about a parcel.") for number in range(count)
+        ]
 
     async def load(self) -> list[Message]:
         return [message.copy() for message in self.messages]
@@ -105,7 +111,9 @@ def best(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> float
 
 
 def agent_of(texts: list[str], processors: list[Processor], **values: Any) -> Agent:
-    return Agent("bench", model=Texts(texts, values.pop("tool_calls", 0)), output_processors=processors, **values)
+    return Agent(
+        "bench", model=Texts(texts, values.pop("tool_calls", 0)), output_processors=processors, **values
+    )
 
 
 async def drained(texts: list[str], processors: list[Processor], history: int = 0) -> float:
@@ -191,7 +199,9 @@ def throughput_rows() -> list[Row]:
     return [
         Row("floor: five guards, plain calls", len(texts) / calls, "deltas/s"),
         Row("floor: five guards, one async generator each", len(texts) / generators, "deltas/s"),
-        Row("engine: five guards", per_second, "deltas/s", "≥ 0.5 of the generator floor", generators / engine),
+        Row(
+            "engine: five guards", per_second, "deltas/s", "≥ 0.5 of the generator floor", generators / engine
+        ),
     ]
 
 

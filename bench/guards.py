@@ -114,7 +114,39 @@ def five_guards() -> list[Contacts | BlockList | ZeroWidth | TokenCount | Prompt
 
 def deltas(count: int) -> list[str]:
     """`count` text deltas of ordinary prose, about five characters each, with a contact now and then."""
-    prose = "Thank you for writing to us about the parcel which is on its way and should reach you soon. ".split(" ")
+    prose = [
+        "Thank",
+        "you",
+        "for",
+        "writing",
+        "to",
+        "us",
+        "about",
+        "the",
+        "parcel",
+        "which",
+        "is",
+        "on",
+        "its",
+        "way",
+        "and",
+        "should",
+        "reach",
+        "you",
+        "soon.",
+        "",
+    ]
     pieces = [f"{word} " for word in prose if word]
-    pieces[11:11] = ["write ", "to ", "alice", "@exam", "ple.org ", "or ", "call ", "+49 30 ", "1234 ", "5678 "]
+    pieces[11:11] = [
+        "write ",
+        "to ",
+        "alice",
+        "@exam",
+        "ple.org ",
+        "or ",
+        "call ",
+        "+49 30 ",
+        "1234 ",
+        "5678 ",
+    ]
     return [pieces[number % len(pieces)] for number in range(count)]

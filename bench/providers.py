@@ -159,8 +159,12 @@ async def longest_gap(model: LanguageModel) -> float:
 
 
 async def measure(url: str) -> list[Row]:
-    direct = OpenAICompatibleModel("openai/bench-1", name="bench-1", endpoint=endpoint_check(url, allow_private=True))
-    library = LiteLLMModel("openai/bench-1", name="openai/bench-1", base_url=url, api_key="none", allow_private=True)
+    direct = OpenAICompatibleModel(
+        "openai/bench-1", name="bench-1", endpoint=endpoint_check(url, allow_private=True)
+    )
+    library = LiteLLMModel(
+        "openai/bench-1", name="openai/bench-1", base_url=url, api_key="none", allow_private=True
+    )
     floor = await best(lambda: drain(floor_stream(url)))
     ours = await best(lambda: drain(direct.stream(ASKED)))
     theirs = await best(lambda: drain(library.stream(ASKED)), 2)

@@ -57,7 +57,9 @@ class Message(models.Model):
         verbose_name = _("message")
         verbose_name_plural = _("messages")
         ordering = ["thread", "position"]
-        constraints = [models.UniqueConstraint(fields=["thread", "position"], name="memory_one_message_per_position")]
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "position"], name="memory_one_message_per_position")
+        ]
 
     def __str__(self) -> str:
         return f"{self.role} #{self.position}"
@@ -66,7 +68,9 @@ class Message(models.Model):
 class WorkingMemory(models.Model):
     """What an agent keeps in mind about a person."""
 
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="working_memories")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="working_memories"
+    )
     agent_slug = models.SlugField(max_length=100)
     text = models.TextField(blank=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -74,7 +78,9 @@ class WorkingMemory(models.Model):
     class Meta:
         verbose_name = _("working memory")
         verbose_name_plural = _("working memories")
-        constraints = [models.UniqueConstraint(fields=["owner", "agent_slug"], name="memory_one_per_person_and_agent")]
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "agent_slug"], name="memory_one_per_person_and_agent")
+        ]
 
     def __str__(self) -> str:
         return f"{self.agent_slug}: {self.owner}"

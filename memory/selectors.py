@@ -33,7 +33,9 @@ def thread_get(user: Any, id: UUID | str) -> Thread:
     return thread
 
 
-def messages_of(thread: Thread, after: int | None = None, limit: int = 200, *, reader: Any = None) -> list[Message]:
+def messages_of(
+    thread: Thread, after: int | None = None, limit: int = 200, *, reader: Any = None
+) -> list[Message]:
     """Messages in order, from the first after the position `after`.
 
     reader: who reads. A message that still waits for its input chain is shown to its owner only (reader None: the owner).

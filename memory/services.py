@@ -27,10 +27,15 @@ STATUS_OF_TURN: Final = {
 }  # fmt: skip
 
 
-def thread_create(*, owner: Any, agent_slug: str, title: str = "", metadata: dict[str, Any] | None = None) -> Thread:
+def thread_create(
+    *, owner: Any, agent_slug: str, title: str = "", metadata: dict[str, Any] | None = None
+) -> Thread:
     """Begin a conversation."""
     return Thread.objects.create(
-        owner=owner, agent_slug=agent_slug, title=storable_text(title).strip()[:200], metadata=storable(metadata or {})
+        owner=owner,
+        agent_slug=agent_slug,
+        title=storable_text(title).strip()[:200],
+        metadata=storable(metadata or {}),
     )
 
 
@@ -75,13 +80,16 @@ def turn_store(*, thread: Thread, turn: Turn, input_message_id: UUID | str | Non
     A person's message that is no longer among the turn's messages was taken out by the chain: its text is withheld.
     """
     run_id, status = UUID(turn.run_id), STATUS_OF_TURN[turn.status]
-    known = {str(row.pk): row for row in Message.objects.select_for_update().filter(thread=thread, run_id=run_id)}
+    known = {
+        str(row.pk): row for row in Message.objects.select_for_update().filter(thread=thread, run_id=run_id)
+    }
     asked = known.get(str(input_message_id)) if input_message_id else None
     base = asked.position if asked is not None else _base(thread, known)
     free = max((row.position for row in known.values()), default=base) + 1
     ids = {message.id: _row_id(run_id, message.id) for message in turn.messages}
     foreign = {
-        str(pk) for pk in Message.objects.filter(pk__in=set(ids.values()) - set(known)).values_list("pk", flat=True)
+        str(pk)
+        for pk in Message.objects.filter(pk__in=set(ids.values()) - set(known)).values_list("pk", flat=True)
     }
     seen: set[str] = set()
     for message in turn.messages:
@@ -143,9 +151,13 @@ def _parts(parts: list[Part]) -> list[Any]:
 def _touch(thread: Thread, turn: Turn) -> None:
     """The thread's time, and its title from the first message that passed: titles are made from screened text only."""
     changes: dict[str, Any] = {"updated_at": timezone.now()}
-    if turn.status in {"completed", "cancelled"} and not Thread.objects.filter(pk=thread.pk).exclude(title="").exists():
+    if (
+        turn.status in {"completed", "cancelled"}
+        and not Thread.objects.filter(pk=thread.pk).exclude(title="").exists()
+    ):
         first = next(
-            (one for one in turn.messages if one.role == "user" and not one.withheld and one.text.strip()), None
+            (one for one in turn.messages if one.role == "user" and not one.withheld and one.text.strip()),
+            None,
         )
         if first is not None:
             changes["title"] = title_of(first.text)
@@ -155,4 +167,8 @@ def _touch(thread: Thread, turn: Turn) -> None:
 def title_of(text: str) -> str:
     """The beginning of a text on one line, cut at a word."""
     words = " ".join(storable_text(text).split())
-    return words if len(words) <= TITLE_LENGTH else words[: TITLE_LENGTH + 1].rsplit(" ", 1)[0][:TITLE_LENGTH] + "…"
+    return (
+        words
+        if len(words) <= TITLE_LENGTH
+        else words[: TITLE_LENGTH + 1].rsplit(" ", 1)[0][:TITLE_LENGTH] + "…"
+    )

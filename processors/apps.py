@@ -25,4 +25,6 @@ class ProcessorsConfig(AppConfig):
                 try:
                     point.load()(registry)
                 except Exception:
-                    log.exception("The package behind the processor entry point %r could not be loaded.", point.name)
+                    log.exception(
+                        "The package behind the processor entry point %r could not be loaded.", point.name
+                    )

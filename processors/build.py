@@ -55,7 +55,9 @@ def build_entry(
         "slug": slug, "name": snapshot_item.get("name", ""), "kind": kind.slug, "severity": snapshot_item.get("severity", "medium"),
         "public_message": snapshot_item.get("public_message", ""), "mandatory": mandatory,
     }  # fmt: skip
-    group = getattr(processor, "group", None)  # judges that only read say that they may stand beside each other
+    group = getattr(
+        processor, "group", None
+    )  # judges that only read say that they may stand beside each other
     return ChainEntry(processor, on_error=on_error, mandatory=mandatory, group=group, origin=origin)
 
 

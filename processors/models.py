@@ -30,7 +30,9 @@ class Processor(models.Model):
     options = models.JSONField(_("options"), default=dict, blank=True)
     on_error = models.CharField(_("if the guardrail itself fails"), max_length=8, choices=OnError.choices, default=OnError.BLOCK)  # fmt: skip
     public_message = models.CharField(_("what the person is told"), max_length=300, blank=True, help_text=_("Shown instead of the technical reason when this guardrail stops a message."))  # fmt: skip
-    severity = models.CharField(_("severity"), max_length=8, choices=Severity.choices, default=Severity.MEDIUM)
+    severity = models.CharField(
+        _("severity"), max_length=8, choices=Severity.choices, default=Severity.MEDIUM
+    )
     mandatory = models.CharField(_("where it runs"), max_length=8, choices=Mandatory.choices, default=Mandatory.NO, blank=True)  # fmt: skip
     note = models.TextField(_("note for colleagues"), blank=True)
     revision = models.PositiveIntegerField(default=1, editable=False)

@@ -42,7 +42,9 @@ def processor_save(
         row, before = Processor(slug=data["slug"], kind=data["kind"]), None
         validate_slug(row.slug)
         if Processor.objects.filter(slug=row.slug).exists():
-            raise ConfigError(f"There is a guardrail with the short name “{row.slug}” already; choose another.")
+            raise ConfigError(
+                f"There is a guardrail with the short name “{row.slug}” already; choose another."
+            )
     else:
         row = Processor.objects.select_for_update().get(pk=processor.pk)
         if expected_revision is not None and row.revision != expected_revision:
@@ -108,7 +110,9 @@ def _check(row: Processor) -> None:
     if row.mandatory:
         missing = ({"input", "output"} if row.mandatory == "both" else {row.mandatory}) - set(kind.stages)
         if missing:
-            raise ConfigError(f"This kind cannot run on {' and '.join(sorted(missing))}. Choose another place.")
+            raise ConfigError(
+                f"This kind cannot run on {' and '.join(sorted(missing))}. Choose another place."
+            )
     row.options = {name: _sealed(value) if name in secret else value for name, value in options.items()}
 
 

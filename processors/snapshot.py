@@ -26,7 +26,9 @@ def secret_options(kind: str) -> frozenset[str]:
     if kind not in registry:
         return frozenset()
     return frozenset(
-        name for name, one in registry.get(kind).options.model_fields.items() if SecretStr in _types(one.annotation)
+        name
+        for name, one in registry.get(kind).options.model_fields.items()
+        if SecretStr in _types(one.annotation)
     )
 
 

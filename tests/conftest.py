@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.embedded.house import House
+from tests.embedded.house import House, open_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
@@ -64,7 +64,9 @@ def quick_passwords() -> None:
 def stays_here(host: Any) -> bool:
     """Whether an address names this machine."""
     name = host.decode() if isinstance(host, bytes) else host
-    return name in {None, "", "localhost", "::1", "::", "0.0.0.0", "testserver"} or str(name).startswith("127.")
+    return name in {None, "", "localhost", "::1", "::", "0.0.0.0", "testserver"} or str(name).startswith(
+        "127."
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -102,9 +104,9 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house() -> Iterator[House]:
     """A whole Gatehouse as `make run` starts it: services, demo data, web server and worker."""
-    with House.started(tmp_path_factory.mktemp("house")) as running:
+    with open_folder("house") as var, House.started(var) as running:
         yield running
 
 
@@ -122,7 +124,9 @@ def browser() -> Iterator[Any]:
     """
     path = chromium()
     if path is None:
-        pytest.skip("No Chromium on this machine (Debian: apt install chromium), so browser tests cannot run.")
+        pytest.skip(
+            "No Chromium on this machine (Debian: apt install chromium), so browser tests cannot run."
+        )
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

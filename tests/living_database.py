@@ -15,7 +15,9 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-KEPT = frozenset({"auth_permission", "auth_group", "auth_group_permissions", "django_content_type", "django_migrations"})
+KEPT = frozenset(
+    {"auth_permission", "auth_group", "auth_group_permissions", "django_content_type", "django_migrations"}
+)
 
 
 @pytest.fixture(name="_django_db_helper")  # what pytest-django asks for when a test is marked `django_db`
@@ -38,5 +40,7 @@ def empty_tables() -> None:
     tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)} - KEPT
     statements = "".join(f'DELETE FROM "{table}";' for table in sorted(tables))
     with connection.cursor() as cursor:
-        cursor.execute(f"SET session_replication_role = replica; {statements} SET session_replication_role = DEFAULT;")
+        cursor.execute(
+            f"SET session_replication_role = replica; {statements} SET session_replication_role = DEFAULT;"
+        )
     connection.close()

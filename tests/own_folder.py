@@ -25,7 +25,9 @@ def _own_folder() -> tuple[Path, IO[str]]:
     import fcntl
 
     chosen = os.environ.get("GATEHOUSE_TEST_VAR")
-    candidates = [Path(chosen)] if chosen else [ROOT / "var" / f"test-{number}" for number in range(SEVERAL_AT_ONCE)]
+    candidates = (
+        [Path(chosen)] if chosen else [ROOT / "var" / f"test-{number}" for number in range(SEVERAL_AT_ONCE)]
+    )
     for folder in candidates:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "tests.lock").open("w")
@@ -35,11 +37,21 @@ def _own_folder() -> tuple[Path, IO[str]]:
             lock.close()
             continue
         return folder, lock
-    raise pytest.UsageError(f"Other test runs use {candidates[-1]}. Wait for them, or set GATEHOUSE_TEST_VAR.")
+    raise pytest.UsageError(
+        f"Other test runs use {candidates[-1]}. Wait for them, or set GATEHOUSE_TEST_VAR."
+    )
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Give the folder back; conftest, registered later, has stopped its services before."""
+    while _locks:
+        _locks.pop().close()
+
+
+_locks: list[IO[str]] = []
 for _name in FROM_OUTSIDE:
     os.environ.pop(_name, None)
 if "PYTEST_XDIST_WORKER" not in os.environ:
     _folder, _lock = _own_folder()
+    _locks.append(_lock)
     os.environ["GATEHOUSE_VAR"] = str(_folder)

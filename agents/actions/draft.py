@@ -38,7 +38,8 @@ def draft_apply(agent: Agent, snapshot: dict[str, Any]) -> None:
     )
     agent.agent_tools.all().delete()
     tools = {
-        one.slug: one for one in Tool.objects.filter(slug__in=[item["slug"] for item in snapshot.get("tools") or []])
+        one.slug: one
+        for one in Tool.objects.filter(slug__in=[item["slug"] for item in snapshot.get("tools") or []])
     }
     AgentTool.objects.bulk_create(
         AgentTool(agent=agent, tool=tools[item["slug"]], position=position)

@@ -18,11 +18,24 @@ from processors.engine.errors import ConfigError
 from processors.models import Processor
 from processors.services import processor_save
 
-HEADING: Final = "# An agent of Gatehouse. Import it under Agents → Import; you see what would change first.\n"
+HEADING: Final = (
+    "# An agent of Gatehouse. Import it under Agents → Import; you see what would change first.\n"
+)
 LARGEST: Final = 1_000_000
 KNOWN: Final = frozenset({"format", "slug", "credential", "allowed_groups", "chains", "tools", *PLAIN})
-GUARDRAIL_KEYS: Final = frozenset({"slug", "name", "kind", "options", "on_error", "public_message", "severity"})
-TOOL_KEYS: Final = ("name", "kind", "description", "options", "mode", "needs_approval", "is_idempotent", "time_limit")
+GUARDRAIL_KEYS: Final = frozenset(
+    {"slug", "name", "kind", "options", "on_error", "public_message", "severity"}
+)
+TOOL_KEYS: Final = (
+    "name",
+    "kind",
+    "description",
+    "options",
+    "mode",
+    "needs_approval",
+    "is_idempotent",
+    "time_limit",
+)
 
 
 class _Readable(yaml.SafeDumper):
@@ -30,7 +43,11 @@ class _Readable(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    block = "\n" in text and not any(line != line.rstrip() for line in text.split("\n")) and text.isprintable() is False
+    block = (
+        "\n" in text
+        and not any(line != line.rstrip() for line in text.split("\n"))
+        and text.isprintable() is False
+    )
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if block else None)
 
 
@@ -41,7 +58,9 @@ def agent_export(*, actor: Any, agent: Agent) -> str:
     """The draft as YAML. Raises PermissionDenied."""
     if actor is not None and not (can(actor, "agent.edit") or actor.has_perm("agents.view_agent")):
         raise PermissionDenied("You may not read agents; ask for the role “agent editor”.")
-    return HEADING + yaml.dump(agent_snapshot(agent), Dumper=_Readable, allow_unicode=True, sort_keys=False, width=100)
+    return HEADING + yaml.dump(
+        agent_snapshot(agent), Dumper=_Readable, allow_unicode=True, sort_keys=False, width=100
+    )
 
 
 def agent_import_preview(*, actor: Any, text: str) -> list[str]:
@@ -106,8 +125,14 @@ def read_agent(text: str) -> dict[str, Any]:
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark is not None else ""
-        raise ConfigError(f"The file is no readable YAML{where}. Choose a file that “Export” made.") from problem
-    if not isinstance(found, dict) or not isinstance(found.get("slug"), str) or not isinstance(found.get("model"), str):
+        raise ConfigError(
+            f"The file is no readable YAML{where}. Choose a file that “Export” made."
+        ) from problem
+    if (
+        not isinstance(found, dict)
+        or not isinstance(found.get("slug"), str)
+        or not isinstance(found.get("model"), str)
+    ):
         raise ConfigError("This is no exported agent: it has no short name (slug) or no model.")
     unknown = set(map(str, found)) - KNOWN
     if unknown:
@@ -115,7 +140,9 @@ def read_agent(text: str) -> dict[str, Any]:
     try:
         validate_slug(found["slug"])
     except ValidationError as problem:
-        raise ConfigError("The short name (slug) may have letters, numbers, hyphens and underscores only.") from problem
+        raise ConfigError(
+            "The short name (slug) may have letters, numbers, hyphens and underscores only."
+        ) from problem
     found.setdefault("name", found["slug"])
     found["chains"] = {stage: _checked(found, stage) for stage in STAGES}
     found["tools"] = [
@@ -159,7 +186,9 @@ def _new_guardrails(snapshot: dict[str, Any]) -> list[str]:
 def _kept_guardrails(snapshot: dict[str, Any]) -> list[str]:
     from processors.snapshot import processor_snapshot
 
-    here = {one.slug: processor_snapshot(one) for one in Processor.objects.filter(slug__in=_guardrails(snapshot))}
+    here = {
+        one.slug: processor_snapshot(one) for one in Processor.objects.filter(slug__in=_guardrails(snapshot))
+    }
     return [
         f"The guardrail “{here[slug]['name']}” is here already with other settings; it stays as it is."
         for slug, item in _guardrails(snapshot).items()

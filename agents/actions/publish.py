@@ -19,7 +19,9 @@ from processors.engine.errors import ConfigError
 
 
 @transaction.atomic
-def agent_publish(*, actor: Any, agent: Agent, note: str, expected_revision: int | None = None) -> AgentVersion:
+def agent_publish(
+    *, actor: Any, agent: Agent, note: str, expected_revision: int | None = None
+) -> AgentVersion:
     """Make the draft live: a new version, numbered on, from the draft as it is now. actor None: the installation itself.
 
     Raises PermissionDenied; ConfigError if the draft changed meanwhile or a guardrail in it cannot run.
@@ -42,7 +44,9 @@ def agent_publish(*, actor: Any, agent: Agent, note: str, expected_revision: int
                     f"The guardrail “{item['name']}” cannot run: {problem} Put it right or take it out, then publish."
                 )
     number = (row.versions.aggregate(last=Max("number"))["last"] or 0) + 1
-    version = AgentVersion.objects.create(agent=row, number=number, snapshot=snapshot, note=note, author=actor)
+    version = AgentVersion.objects.create(
+        agent=row, number=number, snapshot=snapshot, note=note, author=actor
+    )
     before = row.published.snapshot if row.published is not None else None
     Agent.objects.filter(pk=row.pk).update(published=version)
     agent.published = version
@@ -88,19 +92,34 @@ def agent_clone(*, actor: Any, agent: Agent, slug: str, name: str) -> Agent:
     if Agent.objects.filter(slug=slug).exists():
         raise ConfigError(f"There is an agent with the short name “{slug}” already; choose another.")
     copy = Agent.objects.get(pk=agent.pk)
-    groups, entries, uses = list(copy.allowed_groups.all()), list(copy.chain.all()), list(copy.agent_tools.all())
+    groups, entries, uses = (
+        list(copy.allowed_groups.all()),
+        list(copy.chain.all()),
+        list(copy.agent_tools.all()),
+    )
     copy.pk, copy.slug, copy.name, copy.published, copy.revision = None, slug, name, None, 1
     copy._state.adding = True
     copy.save()
     copy.allowed_groups.set(groups)
     ChainEntry.objects.bulk_create(
         ChainEntry(
-            agent=copy, stage=one.stage, processor_id=one.processor_id, position=one.position, enabled=one.enabled
+            agent=copy,
+            stage=one.stage,
+            processor_id=one.processor_id,
+            position=one.position,
+            enabled=one.enabled,
         )
         for one in entries
     )
-    AgentTool.objects.bulk_create(AgentTool(agent=copy, tool_id=one.tool_id, position=one.position) for one in uses)
+    AgentTool.objects.bulk_create(
+        AgentTool(agent=copy, tool_id=one.tool_id, position=one.position) for one in uses
+    )
     change_record(
-        actor=actor, action="made", obj=copy, before=None, after=agent_snapshot(copy), note=f"A copy of {agent.slug}."
+        actor=actor,
+        action="made",
+        obj=copy,
+        before=None,
+        after=agent_snapshot(copy),
+        note=f"A copy of {agent.slug}.",
     )
     return copy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeAlias
@@ -15,8 +15,15 @@ from agents.loop.tools import ApprovalDecision, Tool
 from processors.engine.chunks import Chunk
 from processors.engine.errors import ConfigError
 from processors.engine.hooks import RequestContext, StepResult
-from processors.engine.messages import Message
-from processors.engine.ports import AbortSignal, AuditSink, LanguageModel, ModelResolver, ThreadMemory, ToolChoice
+from processors.engine.messages import Message, user_message
+from processors.engine.ports import (
+    AbortSignal,
+    AuditSink,
+    LanguageModel,
+    ModelResolver,
+    ThreadMemory,
+    ToolChoice,
+)
 from processors.engine.processor import ChainEntry, ProcessorSource
 
 Input: TypeAlias = str | Message | Sequence[Message]
@@ -63,8 +70,8 @@ class RunStream:
     def __aiter__(self) -> AsyncGenerator[Chunk, None]:
         return self._chunks
 
-    async def __anext__(self) -> Chunk:
-        return await self._chunks.__anext__()
+    def __anext__(self) -> Awaitable[Chunk]:
+        return self._chunks.__anext__()
 
     async def result(self) -> RunResult:
         """Consume what is left and return how the run ended."""
@@ -79,7 +86,9 @@ class RunStream:
     async def __aenter__(self) -> RunStream:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.aclose()
 
 
@@ -93,8 +102,8 @@ class Agent:
     """
 
     def __init__(
-        self, id: str, *, model: LanguageModel, name: str | None = None, instructions: str = "",
-        fallbacks: Sequence[LanguageModel] = (), tools: Sequence[Tool] = (),
+        self, id: str, *, model: LanguageModel | str, name: str | None = None, instructions: str = "",
+        fallbacks: Sequence[LanguageModel | str] = (), tools: Sequence[Tool] = (),
         input_processors: ProcessorSource | None = None, output_processors: ProcessorSource | None = None,
         error_processors: ProcessorSource | None = None, mandatory_input: Sequence[ChainEntry] = (),
         mandatory_output: Sequence[ChainEntry] = (), max_processor_retries: int | None = None, max_steps: int = 5,
@@ -113,7 +122,8 @@ class Agent:
 
     def stream(self, input: Input, **call: Any) -> RunStream:
         """Begin a run. Keywords: see `Call`. Nothing happens before the first chunk is asked for."""
-        return RunStream(Run(self, messages_of(input), Call(**call)))
+        made = Call(**call)
+        return RunStream(Run(self, messages_of(input), made, made.run_id or new_run_id()))
 
     async def generate(self, input: Input, **call: Any) -> RunResult:
         """The same run, consumed to its end."""
@@ -123,27 +133,29 @@ class Agent:
         finally:
             await stream.aclose()
 
-    def resume(self, snapshot: dict[str, Any], decisions: dict[str, ApprovalDecision], **call: Any) -> RunStream:
+    def resume(
+        self, snapshot: dict[str, Any], decisions: dict[str, ApprovalDecision], **call: Any
+    ) -> RunStream:
         """Go on with a run that waits for approval. Raises ConfigError when a waiting call has no decision."""
         missing = [id for id in snapshot["waiting"] if id not in decisions]
         if missing:
             raise ConfigError(f"These tool calls still need a decision: {', '.join(missing)}.")
-        call.setdefault("run_id", snapshot["run_id"])
-        return RunStream(Run(self, [], Call(**call, snapshot=snapshot, decisions=decisions)))
+        made = Call(**call, snapshot=snapshot, decisions=decisions)
+        return RunStream(Run(self, [], made, made.run_id or snapshot["run_id"]))
 
     def model_named(self, model: LanguageModel | str) -> LanguageModel:
         """A client for what a processor returned as `model`. Raises ConfigError."""
         if not isinstance(model, str):
             return model
         if self.resolver is None:
-            raise ConfigError(f"The model {model!r} cannot be resolved here; give a client instead of a name.")
+            raise ConfigError(
+                f"The model {model!r} cannot be resolved here; give a client instead of a name."
+            )
         return self.resolver(model)
 
 
 def messages_of(input: Input) -> list[Message]:
     """The caller's input as messages."""
-    from processors.engine.messages import user_message
-
     if isinstance(input, str):
         return [user_message(input)]
     return [input] if isinstance(input, Message) else list(input)

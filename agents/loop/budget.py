@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from processors.engine.errors import BudgetExceeded
 from processors.engine.hooks import Usage
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, frozen=True)
 class Budget:
-    """None means no limit. tokens: total of all attempts. seconds: wall time. cost: what `price` says of the usage.
+    """None means no limit. An agent's budget holds for each run anew.
 
-    price: per token for input and output.
+    steps: accepted steps. tokens: total of all attempts, refused ones included. seconds: wall time. cost: what `price`
+    says of the usage. price: per token, for input and output.
     """
 
     steps: int | None = None
@@ -21,13 +21,12 @@ class Budget:
     seconds: float | None = None
     cost: float | None = None
     price: tuple[float, float] = (0.0, 0.0)
-    started: float = field(default_factory=time.monotonic)
 
     def spent(self, usage: Usage) -> float:
         """The cost of some usage."""
         return usage.input_tokens * self.price[0] + usage.output_tokens * self.price[1]
 
-    def check(self, *, steps: int, usage: Usage) -> None:
+    def check(self, *, steps: int, usage: Usage, seconds: float = 0.0) -> None:
         """Raises BudgetExceeded when a limit is reached before the next model call."""
         if self.steps is not None and steps >= self.steps:
             raise BudgetExceeded("steps", steps, self.steps)
@@ -35,9 +34,5 @@ class Budget:
             raise BudgetExceeded("tokens", usage.total_tokens, self.tokens)
         if self.cost is not None and self.spent(usage) >= self.cost:
             raise BudgetExceeded("cost", self.spent(usage), self.cost)
-        self.check_time()
-
-    def check_time(self) -> None:
-        """Raises BudgetExceeded when the time is up."""
-        if self.seconds is not None and (used := time.monotonic() - self.started) >= self.seconds:
-            raise BudgetExceeded("seconds", used, self.seconds)
+        if self.seconds is not None and seconds >= self.seconds:
+            raise BudgetExceeded("seconds", seconds, self.seconds)

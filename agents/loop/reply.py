@@ -6,10 +6,11 @@ collected in lists and joined when its block ends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from processors.engine.chunks import DATA_PREFIX, Chunk
-from processors.engine.hooks import ToolCallInfo, Usage
+from processors.engine.hooks import StepResult, ToolCallInfo, Usage
 from processors.engine.message_list import MessageList
 from processors.engine.messages import Message, MessageContent, Part
 
@@ -25,22 +26,26 @@ class Blocks:
         self.given: str | None = None
         self.id = ""
 
-    def before(self, chunk: Chunk) -> list[Chunk]:
-        """The chunks that must precede this one; the chunk gets its block's id."""
+    def around(self, chunk: Chunk) -> Sequence[Chunk]:
+        """The chunk with what must precede it; a delta gets its block's id. An empty delta is left out."""
         kind = BLOCKS.get(chunk.type)
         if kind is None:
-            return self.close()
+            return (*self.close(), chunk)
         payload = chunk.payload or {}
-        given = payload.get("id")
-        out: list[Chunk] = []
-        if self.kind != kind or given != self.given:
-            out = self.close()
-            self.kind, self.given = kind, given
-            self.id = f"{kind}-{self.step}-{self.count}"
-            self.count += 1
-            out.append(Chunk(f"{kind}-start", {"id": self.id}, chunk.run_id))
-        chunk.payload = {**payload, "id": self.id}
-        return out
+        text, given = payload.get("text"), payload.get("id")
+        if not text:
+            return ()
+        if self.kind == kind and given == self.given:
+            return (Chunk(chunk.type, {"id": self.id, "text": text}),)
+        before = self.close()
+        self.kind, self.given = kind, given
+        self.id = f"{kind}-{self.step}-{self.count}"
+        self.count += 1
+        return (
+            *before,
+            Chunk(f"{kind}-start", {"id": self.id}),
+            Chunk(chunk.type, {"id": self.id, "text": text}),
+        )
 
     def close(self) -> list[Chunk]:
         """End the open block, if any."""
@@ -110,7 +115,10 @@ class Reply:
             self.end_block()
         elif kind == "tool-call":
             call = ToolCallInfo(
-                payload["toolCallId"], payload["toolName"], payload.get("args"), bool(payload.get("providerExecuted"))
+                payload["toolCallId"],
+                payload["toolName"],
+                payload.get("args"),
+                bool(payload.get("providerExecuted")),
             )
             self.calls.append(call)
             part: Part = {"type": "tool-invocation", "toolInvocation": {
@@ -133,7 +141,8 @@ class Reply:
 
     def note_finish(self, payload: dict[str, Any]) -> None:
         """What the provider said at the end."""
-        self.finish_reason = payload.get("finishReason") or None
+        given = payload.get("finishReason") or (payload.get("stepResult") or {}).get("reason")
+        self.finish_reason = given or None
         self.usage = Usage.from_wire(payload.get("usage"))
         self.provider_metadata = payload.get("providerMetadata")
         self.warnings = list(payload.get("warnings") or [])
@@ -145,3 +154,24 @@ class Reply:
         if self.message is not None:
             self.list.remove_by_ids([self.message.id])
             self.message = None
+
+    def recorded(self, step: StepResult) -> list[dict[str, Any]]:
+        """The step's chunks as the output chain passed them, so that they can be kept and replayed."""
+        finish = {"finishReason": step.finish_reason, "usage": self.usage.to_wire()}
+        return [*self.chunks, {"type": "finish", "payload": finish}] if self.keep_chunks else []
+
+    def read_back(self, step: StepResult) -> None:
+        """The step says and calls what the message says after the hooks have edited it: that is what is run and stored."""
+        current = self.list.get(self.message.id) if self.message is not None else None
+        parts = current.content.parts if current is not None else []
+        if current is not None:
+            self.message = current
+        step.text = current.text if current is not None else ""
+        step.reasoning = "".join(part.get("text", "") for part in parts if part.get("type") == "reasoning")
+        step.tool_calls = [
+            ToolCallInfo(
+                call["toolCallId"], call["toolName"], call.get("args"), bool(part.get("providerExecuted"))
+            )
+            for part in parts
+            if part.get("type") == "tool-invocation" and (call := part["toolInvocation"])
+        ]

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import jsonschema
 
+from processors.engine.errors import ConfigError
 from processors.engine.hooks import RequestContext, StreamWriter
 from processors.engine.ports import AbortSignal, ToolSpec
 
@@ -39,22 +40,40 @@ class Tool:
     execute: Execute | None = None
     requires_approval: bool | Callable[[Any], bool] = False
     timeout: float | None = None
+    _validator: Any = field(default=None, init=False, repr=False, compare=False)
 
     def spec(self) -> ToolSpec:
         """What the model is told."""
         return ToolSpec(self.name, self.description, self.parameters)
 
     def needs_approval(self, args: Any) -> bool:
-        return self.requires_approval(args) if callable(self.requires_approval) else self.requires_approval
+        """Whether a person must agree. A function that fails asks for it."""
+        if not callable(self.requires_approval):
+            return self.requires_approval
+        try:
+            return bool(self.requires_approval(args))
+        except Exception:
+            return True
 
     def complaint(self, args: Any) -> str | None:
-        """What is wrong with arguments, in words for the model; None when they fit the schema."""
-        try:
-            jsonschema.validate(args, self.parameters)
-        except jsonschema.ValidationError as error:
-            place = ".".join(map(str, error.absolute_path)) or "arguments"
-            return f"Invalid arguments for {self.name}: {place}: {error.message}"
-        return None
+        """What is wrong with arguments, in words for the model; None when they fit the schema.
+
+        Raises ConfigError if `parameters` is no JSON Schema.
+        """
+        if self._validator is None:
+            kind = jsonschema.validators.validator_for(self.parameters)
+            try:
+                kind.check_schema(self.parameters)
+            except jsonschema.SchemaError as error:
+                raise ConfigError(
+                    f"The parameters of tool {self.name!r} are no JSON Schema: {error.message}"
+                ) from error
+            self._validator = kind(self.parameters)
+        error = jsonschema.exceptions.best_match(self._validator.iter_errors(args))
+        if error is None:
+            return None
+        place = ".".join(map(str, error.absolute_path)) or "arguments"
+        return f"Invalid arguments for {self.name}: {place}: {error.message}"
 
 
 @dataclass(slots=True, frozen=True)

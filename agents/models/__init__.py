@@ -4,4 +4,13 @@ from agents.models.agent import Agent, AgentTool, AgentVersion, ChainEntry
 from agents.models.resource import ProviderCredential, Tool
 from agents.models.run import Run, ToolCall
 
-__all__ = ["Agent", "AgentTool", "AgentVersion", "ChainEntry", "ProviderCredential", "Run", "Tool", "ToolCall"]
+__all__ = [
+    "Agent",
+    "AgentTool",
+    "AgentVersion",
+    "ChainEntry",
+    "ProviderCredential",
+    "Run",
+    "Tool",
+    "ToolCall",
+]

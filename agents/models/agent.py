@@ -27,7 +27,9 @@ class Agent(models.Model):
     name = models.CharField(_("name"), max_length=200)
     description = models.CharField(_("what people may ask it"), max_length=300, blank=True)
     instructions = models.TextField(_("instructions"), blank=True)
-    model = models.CharField(_("model"), max_length=200, help_text=_("provider/name, for example local/smollm2."))
+    model = models.CharField(
+        _("model"), max_length=200, help_text=_("provider/name, for example local/smollm2.")
+    )
     credential = models.ForeignKey(ProviderCredential, on_delete=models.PROTECT, null=True, blank=True, verbose_name=_("credential"))  # fmt: skip
     fallbacks = models.JSONField(_("fallback models"), default=list, blank=True)
     temperature = models.FloatField(_("temperature"), null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(2)])  # fmt: skip
@@ -38,7 +40,9 @@ class Agent(models.Model):
     max_seconds = models.PositiveIntegerField(_("time limit per answer, in seconds"), default=300)
     history_messages = models.PositiveSmallIntegerField(_("earlier messages it remembers"), default=20)
     when_busy = models.CharField(_("a second message while it answers"), max_length=8, choices=WhenBusy.choices, default=WhenBusy.QUEUE)  # fmt: skip
-    access = models.CharField(_("who may chat"), max_length=16, choices=Access.choices, default=Access.EVERYONE)
+    access = models.CharField(
+        _("who may chat"), max_length=16, choices=Access.choices, default=Access.EVERYONE
+    )
     allowed_groups = models.ManyToManyField(Group, blank=True, verbose_name=_("groups"))
     is_active = models.BooleanField(_("switched on"), default=True)
     published = models.ForeignKey("agents.AgentVersion", on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+", verbose_name=_("published version"))  # fmt: skip
@@ -51,7 +55,10 @@ class Agent(models.Model):
         verbose_name = _("agent")
         verbose_name_plural = _("agents")
         ordering = ["name"]
-        permissions = [("publish_agent", _("Can publish agents")), ("approve_tool", _("Can approve tool calls"))]
+        permissions = [
+            ("publish_agent", _("Can publish agents")),
+            ("approve_tool", _("Can approve tool calls")),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -84,7 +91,9 @@ class AgentTool(models.Model):
     """A tool that an agent may use."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="agent_tools")
-    tool = models.ForeignKey(Tool, on_delete=models.PROTECT, related_name="agent_tools", verbose_name=_("tool"))
+    tool = models.ForeignKey(
+        Tool, on_delete=models.PROTECT, related_name="agent_tools", verbose_name=_("tool")
+    )
     position = models.PositiveIntegerField(_("position"), default=0, db_index=True)
 
     class Meta:
@@ -104,7 +113,9 @@ class AgentVersion(models.Model):
     number = models.PositiveIntegerField(_("number"))
     snapshot = models.JSONField(_("snapshot"))
     note = models.TextField(_("note"), blank=True)
-    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, verbose_name=_("author"))
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, verbose_name=_("author")
+    )
     created_at = models.DateTimeField(_("published"), auto_now_add=True)
 
     class Meta:

@@ -36,7 +36,9 @@ class Run(models.Model):
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, null=True, related_name="runs", verbose_name=_("conversation"))  # fmt: skip
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs", verbose_name=_("person"))  # fmt: skip
     channel = models.CharField(_("channel"), max_length=32)
-    status = models.CharField(_("status"), max_length=16, choices=Status.choices, default=Status.QUEUED, db_index=True)
+    status = models.CharField(
+        _("status"), max_length=16, choices=Status.choices, default=Status.QUEUED, db_index=True
+    )
     input_message_id = models.UUIDField(null=True)
     overrides = models.JSONField(default=dict)
     """What the call asked for beside its text (settings, system text …), as the service accepted it."""
@@ -65,10 +67,15 @@ class Run(models.Model):
         ordering = ["-created_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["owner", "idempotency_key"], condition=~models.Q(idempotency_key=""), name="agents_run_key_once"
+                fields=["owner", "idempotency_key"],
+                condition=~models.Q(idempotency_key=""),
+                name="agents_run_key_once",
             )
         ]
-        indexes = [models.Index(fields=["thread", "created_at"]), models.Index(fields=["status", "lease_until"])]
+        indexes = [
+            models.Index(fields=["thread", "created_at"]),
+            models.Index(fields=["status", "lease_until"]),
+        ]
 
     def __str__(self) -> str:
         return str(self.id)
@@ -91,7 +98,9 @@ class ToolCall(models.Model):
     call_id = models.CharField(max_length=200)
     tool_slug = models.CharField(_("tool"), max_length=64)
     args = models.JSONField(_("arguments"), default=dict)
-    status = models.CharField(_("status"), max_length=16, choices=Status.choices, default=Status.QUEUED, db_index=True)
+    status = models.CharField(
+        _("status"), max_length=16, choices=Status.choices, default=Status.QUEUED, db_index=True
+    )
     progress = models.JSONField(_("progress"), null=True)
     result = models.JSONField(_("result"), null=True)
     error = models.TextField(_("error"), blank=True)
@@ -99,7 +108,9 @@ class ToolCall(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0, editable=False)
     lease_owner = models.CharField(max_length=100, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, editable=False)
-    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
     decision_reason = models.TextField(blank=True)
     decision = models.JSONField(null=True, editable=False)
     """{"approved": bool, "args": the arguments that the decision allows}; None while nobody has decided."""

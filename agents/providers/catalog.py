@@ -80,7 +80,9 @@ def build_model(
     """
     provider, _, name = model_id.partition("/")
     if not provider or not name:
-        raise ConfigError(f"The model's name {model_id!r} needs the form provider/name, such as local/smollm2.")
+        raise ConfigError(
+            f"The model's name {model_id!r} needs the form provider/name, such as local/smollm2."
+        )
     times = timeouts or Timeouts()
     if provider == "scripted":
         return _scripted(name)
@@ -103,7 +105,9 @@ def _scripted(name: str) -> LanguageModel:
     return _scripts[name]()
 
 
-def _local(model_id: str, name: str, base_url: Callable[[], str] | str | None, timeouts: Timeouts) -> LanguageModel:
+def _local(
+    model_id: str, name: str, base_url: Callable[[], str] | str | None, timeouts: Timeouts
+) -> LanguageModel:
     from agents.providers.local import LocalModel
 
     if base_url is None:

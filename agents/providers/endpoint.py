@@ -71,7 +71,9 @@ def endpoint_check(url: str, allow_private: bool = False) -> Endpoint:
     if parts.scheme not in DEFAULT_PORTS:
         raise ConfigError("The address must begin with https:// or http://.")
     if parts.username is not None or parts.password is not None:
-        raise ConfigError("The address contains a name or password. Put the key into the secret field instead.")
+        raise ConfigError(
+            "The address contains a name or password. Put the key into the secret field instead."
+        )
     if parts.query or parts.fragment:
         raise ConfigError("The address must end with the path, such as /v1. Remove what follows ? or #.")
     if not ascii_host or "%" in ascii_host:

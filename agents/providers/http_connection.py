@@ -44,7 +44,9 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._pieces: list[bytes] = []
         self._unread = self._head_size = 0
-        self._paused = self._head_done = self._complete = self._lost = self._until_close = self._stays_open = False
+        self._paused = self._head_done = self._complete = self._lost = self._until_close = (
+            self._stays_open
+        ) = False
         self._failure: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._deadline = 0.0
@@ -132,7 +134,9 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
-            self.fail(self._failure or broken("The model's service did not answer in HTTP.", "malformed_answer"))
+            self.fail(
+                self._failure or broken("The model's service did not answer in HTTP.", "malformed_answer")
+            )
             return
         self._wake()
 
@@ -163,7 +167,8 @@ class Connection(asyncio.Protocol):
             return
         self.status, self._head_done = status, True
         self._until_close = (
-            "content-length" not in self.headers and "chunked" not in self.headers.get("transfer-encoding", "").lower()
+            "content-length" not in self.headers
+            and "chunked" not in self.headers.get("transfer-encoding", "").lower()
         )
 
     def on_body(self, body: bytes) -> None:
@@ -211,7 +216,9 @@ class Connection(asyncio.Protocol):
             self.fail(broken(self._late, "timeout", status=408))
 
 
-async def connect(endpoint: Endpoint, timeouts: Timeouts, ssl_context: ssl.SSLContext | None = None) -> Connection:
+async def connect(
+    endpoint: Endpoint, timeouts: Timeouts, ssl_context: ssl.SSLContext | None = None
+) -> Connection:
     """Open a connection to one of the endpoint's checked addresses.
 
     Raises ConfigError for a forbidden address, ModelAPIError if none can be reached.

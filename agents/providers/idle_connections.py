@@ -25,7 +25,9 @@ Shelf: TypeAlias = dict[Key, list[Connection]]
 _shelves: WeakKeyDictionary[asyncio.AbstractEventLoop, Shelf] = WeakKeyDictionary()
 
 
-async def take(endpoint: Endpoint, timeouts: Timeouts, ssl_context: ssl.SSLContext | None = None) -> Connection:
+async def take(
+    endpoint: Endpoint, timeouts: Timeouts, ssl_context: ssl.SSLContext | None = None
+) -> Connection:
     """A kept connection that is still open, or a new one. Raises as `http_connection.connect`."""
     key = (endpoint, id(ssl_context))
     kept = _shelf().get(key, [])

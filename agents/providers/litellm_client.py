@@ -14,7 +14,15 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from agents.providers.endpoint import checked_addresses, endpoint_check
-from agents.providers.failures import HOPELESS, MEANINGS, QUOTA_CODES, RETRYABLE, broken, described, retry_after
+from agents.providers.failures import (
+    HOPELESS,
+    MEANINGS,
+    QUOTA_CODES,
+    RETRYABLE,
+    broken,
+    described,
+    retry_after,
+)
 from agents.providers.openai_request import request_body
 from agents.providers.reply import Reply
 from agents.providers.timeouts import Timeouts
@@ -83,7 +91,9 @@ class LiteLLMModel:
     def __repr__(self) -> str:
         return f"LiteLLMModel({self._id!r})"
 
-    async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
+    async def stream(
+        self, request: ModelRequest, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[Chunk]:
         """One call. See `LanguageModel`; raises ModelAPIError, or RunCancelled when `signal` is set."""
         body, warnings = request_body(request, model=self._name, option_keys=self._option_keys)
         self._check_options(request)
@@ -96,7 +106,9 @@ class LiteLLMModel:
         source: Any = None
         reply, limit = Reply(secret=self._api_key), self._timeouts.first_byte
         try:
-            source = await self._next(litellm.acompletion(**body, **self._call_options()), limit, stopped, signal)
+            source = await self._next(
+                litellm.acompletion(**body, **self._call_options()), limit, stopped, signal
+            )
             while True:
                 try:
                     event = await self._next(anext(source), limit, stopped, signal)
@@ -117,7 +129,9 @@ class LiteLLMModel:
     def _check_options(self, request: ModelRequest) -> None:
         given = {name for key in self._option_keys for name in request.provider_options.get(key) or ()}
         if refused := given - ALLOWED_OPTIONS:
-            raise ConfigError(f"Provider options cannot set {', '.join(sorted(refused))} through litellm. Remove that.")
+            raise ConfigError(
+                f"Provider options cannot set {', '.join(sorted(refused))} through litellm. Remove that."
+            )
 
     def _call_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {
@@ -130,7 +144,11 @@ class LiteLLMModel:
         return options
 
     async def _next(
-        self, step: Awaitable[T], limit: float, stopped: asyncio.Future[None] | None, signal: AbortSignal | None
+        self,
+        step: Awaitable[T],
+        limit: float,
+        stopped: asyncio.Future[None] | None,
+        signal: AbortSignal | None,
     ) -> T:
         """Await one step of litellm within `limit` seconds, unless the run is stopped; translate its errors."""
         task = asyncio.ensure_future(_awaited(step))
@@ -184,7 +202,9 @@ def plain_event(event: Any) -> dict[str, Any]:
                 if (value := getattr(delta, name, None))
             }
             if calls := getattr(delta, "tool_calls", None):
-                values["tool_calls"] = [call if isinstance(call, dict) else call.model_dump() for call in calls]
+                values["tool_calls"] = [
+                    call if isinstance(call, dict) else call.model_dump() for call in calls
+                ]
         plain["choices"].append({
             "index": choice.index, "delta": values, "finish_reason": choice.finish_reason,
         })  # fmt: skip
@@ -205,7 +225,9 @@ def translated(problem: Exception, *, secret: str = "") -> GatehouseError | Exce
     if name in STREAM_BREAKS:
         retryable = not any(mark in (code or "") for mark in HOPELESS)
         return broken(
-            f"The model's service broke off its answer. It said: {detail}", "disconnected", retryable=retryable
+            f"The model's service broke off its answer. It said: {detail}",
+            "disconnected",
+            retryable=retryable,
         )
     if status == 500 and "Connection error" in detail:
         return broken("The model's service cannot be reached.", "connection_failed")
@@ -213,7 +235,11 @@ def translated(problem: Exception, *, secret: str = "") -> GatehouseError | Exce
         code = "context_length_exceeded"
     elif name == "Timeout":
         code = "timeout"
-    meaning = MEANINGS[402] if code in QUOTA_CODES else MEANINGS.get(status or 0, "The model's service has a problem.")
+    meaning = (
+        MEANINGS[402]
+        if code in QUOTA_CODES
+        else MEANINGS.get(status or 0, "The model's service has a problem.")
+    )
     return ModelAPIError(
         f"{meaning} It said: {detail}",
         status=status,

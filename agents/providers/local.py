@@ -43,7 +43,9 @@ class LocalModel:
     def id(self) -> str:
         return self._id
 
-    async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
+    async def stream(
+        self, request: ModelRequest, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[Chunk]:
         """One call. Raises ModelAPIError, retryable while the local server does not answer."""
         endpoint = endpoint_check(await self._address(), allow_private=True)
         if not endpoint.path:

@@ -52,7 +52,9 @@ class OpenAICompatibleModel:
     def __repr__(self) -> str:
         return f"OpenAICompatibleModel({self._id!r}, host={self._endpoint.host!r})"
 
-    async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
+    async def stream(
+        self, request: ModelRequest, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[Chunk]:
         """One call. See `LanguageModel`; raises ModelAPIError, or RunCancelled when `signal` is set."""
         body, warnings = request_body(request, model=self._name, option_keys=self._option_keys)
         if self._endpoint.host == OPENAI_HOST and "max_tokens" in body:
@@ -89,7 +91,9 @@ class OpenAICompatibleModel:
             if connection is not None:
                 give_back(connection, answered=reply.ended)
 
-    async def _asked(self, body: bytes, signal: AbortSignal | None, stopped: asyncio.Task[None] | None) -> Connection:
+    async def _asked(
+        self, body: bytes, signal: AbortSignal | None, stopped: asyncio.Task[None] | None
+    ) -> Connection:
         """A connection whose answer has begun with status 200. Raises ModelAPIError for any other."""
         connection = await _unless_stopped(
             signal,

@@ -30,7 +30,9 @@ OWN_KEYS: Final = frozenset({
 AUDIO_FORMATS: Final = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
-def request_body(request: ModelRequest, *, model: str, option_keys: tuple[str, ...]) -> tuple[JSON, list[JSON]]:
+def request_body(
+    request: ModelRequest, *, model: str, option_keys: tuple[str, ...]
+) -> tuple[JSON, list[JSON]]:
     """(body, warnings). Warnings name the settings that this format does not know.
 
     option_keys: the keys of `provider_options` that are meant for this client.
@@ -152,7 +154,9 @@ def _address(part: JSON, mime: str) -> str:
     url = str(part.get("url") or "")
     if url.startswith(("https://", "http://", "data:")):
         return url
-    raise ModelAPIError("A file has neither data nor a web address. Attach it again.", provider_code="unsupported_file")
+    raise ModelAPIError(
+        "A file has neither data nor a web address. Attach it again.", provider_code="unsupported_file"
+    )
 
 
 def _base64(part: JSON) -> str:

@@ -100,7 +100,9 @@ class Reply:
                     return (text_delta(text),)
             return self._delta(delta)
         except (AttributeError, KeyError, TypeError, IndexError):
-            raise broken("The model's service sent an event of the wrong shape.", "malformed_stream") from None
+            raise broken(
+                "The model's service sent an event of the wrong shape.", "malformed_stream"
+            ) from None
 
     def _delta(self, delta: dict[str, Any]) -> list[Chunk]:
         """The chunks of a delta that is more than text."""
@@ -220,7 +222,9 @@ def _content_parts(parts: list[dict[str, Any]]) -> list[Chunk]:
             chunks.append(text_delta(str(part["text"])))
         elif part.get("type") == "thinking":
             thinking = part.get("thinking") or ""
-            text = thinking if isinstance(thinking, str) else "".join(str(p.get("text", "")) for p in thinking)
+            text = (
+                thinking if isinstance(thinking, str) else "".join(str(p.get("text", "")) for p in thinking)
+            )
             if text:
                 chunks.append(reasoning_delta(text))
     return chunks

@@ -37,7 +37,9 @@ class RetryingModel:
     def id(self) -> str:
         return self._model.id
 
-    async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
+    async def stream(
+        self, request: ModelRequest, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[Chunk]:
         """As the model's own; its last failure is raised when no repetition helped."""
         retries = 0
         while True:

@@ -71,7 +71,9 @@ class ScriptedModel:
     def id(self) -> str:
         return self._id
 
-    async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
+    async def stream(
+        self, request: ModelRequest, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[Chunk]:
         """Yield this call's chunks, and a `finish` if they have none. Raises the script's exceptions."""
         self.requests.append(replace(request, prompt=copy.deepcopy(request.prompt)))
         lines = self._lines_of(len(self.requests), request)
@@ -81,7 +83,9 @@ class ScriptedModel:
             for line in lines:
                 if isinstance(line, Chunk):
                     ended = line.type == "finish"
-                    called = called or (line.type == "tool-call" and not (line.payload or {}).get("providerExecuted"))
+                    called = called or (
+                        line.type == "tool-call" and not (line.payload or {}).get("providerExecuted")
+                    )
                     for piece in self._pieces(line):
                         if self._pace and piece.type in CUTTABLE:
                             await _idle(Pause(self._pace), signal)

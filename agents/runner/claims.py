@@ -75,7 +75,9 @@ def leases_extend(*, run_ids: Iterable[UUID], owner: str) -> set[UUID]:
 
 def stops_wanted(run_ids: Iterable[UUID]) -> list[UUID]:
     """Which of the runs somebody asked to stop."""
-    return list(Run.objects.filter(pk__in=list(run_ids), stop_requested_at__isnull=False).values_list("pk", flat=True))
+    return list(
+        Run.objects.filter(pk__in=list(run_ids), stop_requested_at__isnull=False).values_list("pk", flat=True)
+    )
 
 
 class LeaseLost(Exception):
@@ -130,7 +132,9 @@ def _calls_close(run: Run) -> None:
     )
 
 
-def run_interrupt(*, run_id: UUID, reason: str, status: str = Run.Status.INTERRUPTED, only_if: Q | None = None) -> bool:
+def run_interrupt(
+    *, run_id: UUID, reason: str, status: str = Run.Status.INTERRUPTED, only_if: Q | None = None
+) -> bool:
     """End a run without its runner: messages that wait are closed, calls without a result get an error. False: it has ended."""
     with transaction.atomic():
         found = Run.objects.select_for_update().filter(pk=run_id, status__in=Run.ACTIVE)
@@ -143,9 +147,9 @@ def run_interrupt(*, run_id: UUID, reason: str, status: str = Run.Status.INTERRU
         if status == Run.Status.INTERRUPTED:
             run.error = {"name": "Interrupted", "message": reason}
         run.save()
-        ToolCall.objects.filter(run=run, status__in=(ToolCall.Status.QUEUED, ToolCall.Status.APPROVAL)).update(
-            status=ToolCall.Status.CANCELLED, error=reason, finished_at=now
-        )
+        ToolCall.objects.filter(
+            run=run, status__in=(ToolCall.Status.QUEUED, ToolCall.Status.APPROVAL)
+        ).update(status=ToolCall.Status.CANCELLED, error=reason, finished_at=now)
         ToolCall.objects.filter(run=run, status=ToolCall.Status.RUNNING).update(stop_requested_at=now)
         _messages_close(run, reason)
     return True

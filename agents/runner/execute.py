@@ -71,7 +71,9 @@ def _asked(run: Run) -> list[Message]:
     if row is not None:
         made.append(
             Message(
-                "user", MessageContent([dict(part) for part in row.parts], metadata=dict(row.metadata)), str(row.pk)
+                "user",
+                MessageContent([dict(part) for part in row.parts], metadata=dict(row.metadata)),
+                str(row.pk),
             )
         )
     elif run.overrides.get("text"):
@@ -137,7 +139,9 @@ class Execution:
             self._settled = self._settled or "interrupted"
         except asyncio.CancelledError:
             await asyncio.shield(
-                self._broken("The process that wrote this answer was shut down. Send the message again to go on.")
+                self._broken(
+                    "The process that wrote this answer was shut down. Send the message again to go on."
+                )
             )
             raise
         except ConfigError as problem:
@@ -149,7 +153,9 @@ class Execution:
             await self._broken(str(problem), failed=True)
         except Exception as problem:
             log.error("The run %s failed: %s at %s.", self.run_id, type(problem).__name__, place_of(problem))
-            self._say_error(run_log, "internal_error", "Something went wrong on our side. Send the message again.")
+            self._say_error(
+                run_log, "internal_error", "Something went wrong on our side. Send the message again."
+            )
             await self._broken(f"Internal error ({type(problem).__name__}).", failed=True)
         finally:
             await asyncio.shield(run_log.end(self._settled or "interrupted"))
@@ -236,7 +242,9 @@ def _stats_store(run: Run, stats: list[dict[str, Any]]) -> None:
     """Each guardrail's counts: with the run, and added to its hour."""
     Run.objects.filter(pk=run.pk).update(stats=storable(stats))
     counts = [
-        Count(str(one["id"]), one["evaluated"], one["passed"], one["violations"], one["errors"], one["seconds"])
+        Count(
+            str(one["id"]), one["evaluated"], one["passed"], one["violations"], one["errors"], one["seconds"]
+        )
         for one in stats
         if one["evaluated"] or one["violations"] or one["errors"]
     ]

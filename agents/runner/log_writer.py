@@ -105,8 +105,13 @@ class LogWriter:
         async with self._client.pipeline(transaction=False) as pipe:
             for run_id, entries in batch.items():
                 for run in _unbroken(entries):
-                    fields: dict[Any, Any] = {"n": run[0][0], "c": "[" + ",".join(text for _, text in run) + "]"}
-                    pipe.xadd(key_of(run_id), fields, id=f"{run[-1][0]}-0", maxlen=LONGEST_STREAM, approximate=True)
+                    fields: dict[Any, Any] = {
+                        "n": run[0][0],
+                        "c": "[" + ",".join(text for _, text in run) + "]",
+                    }
+                    pipe.xadd(
+                        key_of(run_id), fields, id=f"{run[-1][0]}-0", maxlen=LONGEST_STREAM, approximate=True
+                    )
                 seconds = self._expire.pop(run_id, None)
                 if seconds is not None:
                     pipe.expire(key_of(run_id), seconds)

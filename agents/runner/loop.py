@@ -111,7 +111,9 @@ class RunnerLoop:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.error(
-                "A run could not be started or ended: %s", type(task.exception()).__name__, exc_info=task.exception()
+                "A run could not be started or ended: %s",
+                type(task.exception()).__name__,
+                exc_info=task.exception(),
             )
 
     async def _start(self, run_id: UUID) -> None:

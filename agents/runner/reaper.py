@@ -25,7 +25,9 @@ def runs_reap() -> list[UUID]:
     """End the runs whose lease is over and those that waited too long for a decision. Returns their ids."""
     now = timezone.now()
     expired = Q(status=Run.Status.RUNNING) & (Q(lease_until__lt=now) | Q(lease_until=None))
-    hours = float(getattr(settings, "GATEHOUSE_APPROVAL_HOURS", os.environ.get("GATEHOUSE_APPROVAL_HOURS") or 24))
+    hours = float(
+        getattr(settings, "GATEHOUSE_APPROVAL_HOURS", os.environ.get("GATEHOUSE_APPROVAL_HOURS") or 24)
+    )
     undecided = Q(status=Run.Status.WAITING, started_at__lt=now - timedelta(hours=hours))
     ended = []
     for run_id, status in (

@@ -54,7 +54,9 @@ def run_decide(
     return run
 
 
-def _decide(user: Any, run: Run, call: ToolCall, *, approved: bool, reason: str, args: dict[str, Any] | None) -> None:
+def _decide(
+    user: Any, run: Run, call: ToolCall, *, approved: bool, reason: str, args: dict[str, Any] | None
+) -> None:
     edited = approved and args is not None and args != call.args
     if edited:
         _check_args(run, call, args)
@@ -66,7 +68,12 @@ def _decide(user: Any, run: Run, call: ToolCall, *, approved: bool, reason: str,
     call.save(update_fields=["decision", "decided_by", "decision_reason", "args"])
     after = {"tool": call.tool_slug, "args": call.args, "approved": approved}
     change_record(
-        actor=user, action="approved" if approved else "declined", obj=call, before=before, after=after, note=reason
+        actor=user,
+        action="approved" if approved else "declined",
+        obj=call,
+        before=before,
+        after=after,
+        note=reason,
     )
 
 
@@ -80,6 +87,8 @@ def _check_args(run: Run, call: ToolCall, args: Any) -> None:
     try:
         jsonschema.validate(args, tool_kind(item["kind"]).parameters)
     except jsonschema.ValidationError as problem:
-        raise RunRefused("bad_request", f"These arguments do not fit the tool: {problem.message}") from problem
+        raise RunRefused(
+            "bad_request", f"These arguments do not fit the tool: {problem.message}"
+        ) from problem
     except ConfigError as problem:
         raise RunRefused("bad_request", str(problem)) from problem

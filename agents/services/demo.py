@@ -57,7 +57,9 @@ def _people(admin_password: str | None) -> list[str]:
     if admin_password and not people.filter(is_superuser=False).exists():
         person = people.create_user(CHATTER, password=admin_password)
         person.groups.add(Group.objects.get(name=CHAT_USER))
-        person.user_permissions.add(Permission.objects.get(content_type__app_label="agents", codename="approve_tool"))
+        person.user_permissions.add(
+            Permission.objects.get(content_type__app_label="agents", codename="approve_tool")
+        )
         said.append(f"The person {CHATTER} is there, with the same password.")
     return said
 
@@ -92,7 +94,8 @@ def _agent(data: dict[str, Any]) -> list[str]:
             if stage in registry.get(one.kind).stages
         ]
         ChainEntry.objects.bulk_create(
-            ChainEntry(agent=agent, stage=stage, processor=one, position=place) for place, one in enumerate(fitting)
+            ChainEntry(agent=agent, stage=stage, processor=one, position=place)
+            for place, one in enumerate(fitting)
         )
     tools = [Tool.objects.filter(slug=slug).first() for slug in data["tools"]]
     AgentTool.objects.bulk_create(

@@ -28,13 +28,16 @@ def checked_overrides(given: dict[str, Any] | None) -> dict[str, Any]:
     unknown = set(given) - known
     if unknown:
         raise RunRefused(
-            "bad_request", f"“{sorted(unknown)[0]}” cannot be set by a call. Use one of: {', '.join(sorted(known))}."
+            "bad_request",
+            f"“{sorted(unknown)[0]}” cannot be set by a call. Use one of: {', '.join(sorted(known))}.",
         )
     out: dict[str, Any] = {}
     if "system" in given:
         text = given["system"]
         if not isinstance(text, str) or len(text) > LONGEST_SYSTEM:
-            raise RunRefused("too_long", f"The system text must be a text of at most {LONGEST_SYSTEM:,} characters.")
+            raise RunRefused(
+                "too_long", f"The system text must be a text of at most {LONGEST_SYSTEM:,} characters."
+            )
         out["system"] = storable_text(text)
     if "history" in given:
         out["history"] = _history(given["history"])
@@ -60,7 +63,9 @@ def _history(given: Any) -> list[dict[str, str]]:
     for one in given:
         role, text = (one.get("role"), one.get("text")) if isinstance(one, dict) else (None, None)
         if role not in ("user", "assistant") or not isinstance(text, str):
-            raise RunRefused("bad_request", "Each earlier message needs a role (user or assistant) and a text.")
+            raise RunRefused(
+                "bad_request", "Each earlier message needs a role (user or assistant) and a text."
+            )
         out.append({"role": str(role), "text": storable_text(text)})
     if sum(len(one["text"]) for one in out) > LONGEST_HISTORY:
         raise RunRefused("too_long", f"The history is longer than {LONGEST_HISTORY:,} characters.")
@@ -81,7 +86,9 @@ def _settings(given: Any) -> dict[str, Any]:
                 or len(stops) > 4
                 or not all(isinstance(one, str) and 0 < len(one) <= 100 for one in stops)
             ):
-                raise RunRefused("bad_request", "“stop” must be a text or a list of at most four short texts.")
+                raise RunRefused(
+                    "bad_request", "“stop” must be a text or a list of at most four short texts."
+                )
             out["stop"] = stops
             continue
         if name not in SETTINGS:

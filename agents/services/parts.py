@@ -44,7 +44,9 @@ def message_parts(text: str, extra: Sequence[dict[str, Any]]) -> list[dict[str, 
 def _file(one: dict[str, Any]) -> dict[str, Any]:
     data, mime = one.get("data"), one.get("mimeType")
     if not isinstance(data, str) or not isinstance(mime, str) or not MIME.fullmatch(mime):
-        raise RunRefused("bad_request", "A file needs its data in base64 and its mimeType; an address is not accepted.")
+        raise RunRefused(
+            "bad_request", "A file needs its data in base64 and its mimeType; an address is not accepted."
+        )
     if len(data) > LARGEST:
         raise RunRefused("too_long", "The files are larger than 8 MB together.")
     try:

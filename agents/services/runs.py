@@ -28,7 +28,16 @@ from memory.selectors import thread_get
 from memory.services import thread_create, user_message_store
 from processors.engine.messages import Message, MessageContent
 
-__all__ = ["RunRefused", "draft_run_start", "run_begin", "run_decide", "run_get", "run_launch", "run_start", "run_stop"]
+__all__ = [
+    "RunRefused",
+    "draft_run_start",
+    "run_begin",
+    "run_decide",
+    "run_get",
+    "run_launch",
+    "run_start",
+    "run_stop",
+]
 
 MOST_WAITING: Final = 20
 """Runs that may be queued or going on for one person, and for one thread."""
@@ -37,7 +46,11 @@ LONGEST_KEY: Final = 150
 
 def longest_text() -> int:
     """Characters that a message may have (GATEHOUSE_MAX_MESSAGE_CHARS)."""
-    return int(getattr(settings, "GATEHOUSE_MAX_MESSAGE_CHARS", os.environ.get("GATEHOUSE_MAX_MESSAGE_CHARS") or 100_000))
+    return int(
+        getattr(
+            settings, "GATEHOUSE_MAX_MESSAGE_CHARS", os.environ.get("GATEHOUSE_MAX_MESSAGE_CHARS") or 100_000
+        )
+    )
 
 
 def run_start(
@@ -71,7 +84,8 @@ def _key(client_message_id: str | None, idempotency_key: str) -> str:
         if value:
             if not isinstance(value, str) or len(value) > LONGEST_KEY or not value.isprintable():
                 raise RunRefused(
-                    "bad_request", f"An id of a client must be a printable text of at most {LONGEST_KEY} characters."
+                    "bad_request",
+                    f"An id of a client must be a printable text of at most {LONGEST_KEY} characters.",
                 )
             return prefix + value
     return ""
@@ -117,7 +131,9 @@ def _store(
     version = agent.published
     assert version is not None
     if Run.objects.filter(owner=user, status__in=Run.ACTIVE).count() >= MOST_WAITING:
-        raise RunRefused("rate_limited", "Too many of your messages wait for an answer. Wait until some are done.")
+        raise RunRefused(
+            "rate_limited", "Too many of your messages wait for an answer. Wait until some are done."
+        )
     thread = _thread(user, agent, thread_id, channel)
     busy = Run.objects.filter(thread=thread, status__in=Run.ACTIVE).count()
     if busy and version.snapshot.get("when_busy") == Agent.WhenBusy.REJECT:
@@ -188,7 +204,9 @@ def run_stop(*, user: Any, run_id: UUID | str) -> Run:
         stop_requested_at=timezone.now()
     )
     idle = Q(status__in=(Run.Status.QUEUED, Run.Status.WAITING))
-    if run_interrupt(run_id=run.pk, reason="Stopped before it ran.", status=Run.Status.CANCELLED, only_if=idle):
+    if run_interrupt(
+        run_id=run.pk, reason="Stopped before it ran.", status=Run.Status.CANCELLED, only_if=idle
+    ):
         if run.thread_id:
             runner().launch_next(run.thread_id)
     else:
@@ -197,7 +215,9 @@ def run_stop(*, user: Any, run_id: UUID | str) -> Run:
     return run
 
 
-def draft_run_start(*, user: Any, snapshot: dict[str, Any], text: str, history: Sequence[Message] = ()) -> Run:
+def draft_run_start(
+    *, user: Any, snapshot: dict[str, Any], text: str, history: Sequence[Message] = ()
+) -> Run:
     """A run of a draft, for the playground: no thread, nothing remembered. Raises RunRefused."""
     agent = Agent.objects.filter(slug=snapshot.get("slug", "")).first()
     if agent is None:

@@ -32,7 +32,11 @@ class InlineJob:
 
 def progress_chunk(call_id: str, percent: float, message: str) -> Chunk:
     """A transient chunk: shown, never stored."""
-    data = {"toolCallId": call_id, "percent": round(max(0.0, min(100.0, percent)), 1), "message": message[:200]}
+    data = {
+        "toolCallId": call_id,
+        "percent": round(max(0.0, min(100.0, percent)), 1),
+        "message": message[:200],
+    }
     return Chunk(PROGRESS, data=data, transient=True)
 
 

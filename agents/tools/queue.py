@@ -33,7 +33,9 @@ def queue_execute(item: dict[str, Any], run_id: UUID) -> Callable[[Any, ToolCont
     """The function that the loop calls for a queued tool."""
 
     async def execute(args: Any, context: ToolContext) -> Any:
-        row = await in_database(tool_call_queue, run_id=run_id, call_id=context.tool_call_id, tool=item, args=args)
+        row = await in_database(
+            tool_call_queue, run_id=run_id, call_id=context.tool_call_id, tool=item, args=args
+        )
         try:
             return await _follow(row, item, context)
         except BaseException:
@@ -53,7 +55,9 @@ async def _follow(row: ToolCall, item: dict[str, Any], context: ToolContext) -> 
         if row.progress is not None and row.progress != shown:
             shown = row.progress
             context.writer.custom(
-                progress_chunk(context.tool_call_id, float(shown.get("percent", 0)), str(shown.get("message", "")))
+                progress_chunk(
+                    context.tool_call_id, float(shown.get("percent", 0)), str(shown.get("message", ""))
+                )
             )
         if row.status == ToolCall.Status.DONE:
             return row.result
@@ -76,10 +80,14 @@ def tool_call_queue(*, run_id: UUID, call_id: str, tool: dict[str, Any], args: A
     """The row of a call, made once however often it is asked for, and its task in the queue. Raises ToolFailed."""
     with transaction.atomic():
         row, is_new = ToolCall.objects.get_or_create(
-            run_id=run_id, call_id=call_id[:200], defaults={"tool_slug": tool["slug"], "args": storable(args or {})}
+            run_id=run_id,
+            call_id=call_id[:200],
+            defaults={"tool_slug": tool["slug"], "args": storable(args or {})},
         )
         if not is_new and row.status == ToolCall.Status.APPROVAL:
-            ToolCall.objects.filter(pk=row.pk).update(status=ToolCall.Status.QUEUED, args=storable(args or {}))
+            ToolCall.objects.filter(pk=row.pk).update(
+                status=ToolCall.Status.QUEUED, args=storable(args or {})
+            )
             is_new = True
         if is_new:
             transaction.on_commit(lambda: call_send(row.pk))
@@ -90,8 +98,13 @@ def tool_call_queue(*, run_id: UUID, call_id: str, tool: dict[str, Any], args: A
 def tool_call_stop(*, call_id: UUID) -> None:
     """A call that waits never starts; one that runs stops at its next checkpoint."""
     now = timezone.now()
-    stopped = ToolCall.objects.filter(pk=call_id, status__in=(ToolCall.Status.QUEUED, ToolCall.Status.APPROVAL)).update(
-        status=ToolCall.Status.CANCELLED, error="The answer was stopped.", finished_at=now, stop_requested_at=now
+    stopped = ToolCall.objects.filter(
+        pk=call_id, status__in=(ToolCall.Status.QUEUED, ToolCall.Status.APPROVAL)
+    ).update(
+        status=ToolCall.Status.CANCELLED,
+        error="The answer was stopped.",
+        finished_at=now,
+        stop_requested_at=now,
     )
     if not stopped:
         ToolCall.objects.filter(pk=call_id, status=ToolCall.Status.RUNNING).update(stop_requested_at=now)

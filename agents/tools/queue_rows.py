@@ -53,7 +53,9 @@ def call_keep(*, call_id: UUID, owner: str, progress: dict[str, Any] | None = No
     return bool(kept)
 
 
-def call_finish(*, call_id: UUID, owner: str, result: Any = None, error: str = "", stopped: bool = False) -> bool:
+def call_finish(
+    *, call_id: UUID, owner: str, result: Any = None, error: str = "", stopped: bool = False
+) -> bool:
     """Store what came of it. False: somebody else owns the call by now, or it was settled; the result is dropped."""
     with transaction.atomic():
         row = (
@@ -63,7 +65,13 @@ def call_finish(*, call_id: UUID, owner: str, result: Any = None, error: str = "
         )
         if row is None:
             return False
-        status = ToolCall.Status.CANCELLED if stopped else ToolCall.Status.FAILED if error else ToolCall.Status.DONE
+        status = (
+            ToolCall.Status.CANCELLED
+            if stopped
+            else ToolCall.Status.FAILED
+            if error
+            else ToolCall.Status.DONE
+        )
         _settle(row, status, result=result, error=error)
     return True
 
@@ -81,7 +89,9 @@ def lost_call_settle(*, call_id: UUID) -> None:
         if not _is_idempotent(row) or row.attempts >= 3:
             _settle(row, ToolCall.Status.FAILED, error=LOST)
             return
-        ToolCall.objects.filter(pk=row.pk).update(status=ToolCall.Status.QUEUED, lease_owner="", lease_until=None)
+        ToolCall.objects.filter(pk=row.pk).update(
+            status=ToolCall.Status.QUEUED, lease_owner="", lease_until=None
+        )
         transaction.on_commit(lambda: call_send(row.pk))
 
 
@@ -112,7 +122,9 @@ def tool_of_call(row: ToolCall) -> dict[str, Any]:
     """The tool as the run's version has it."""
     run = row.run
     snapshot = run.version.snapshot if run.version is not None else run.draft_snapshot or {}
-    return next((one for one in snapshot.get("tools") or [] if one["slug"] == row.tool_slug), {"slug": row.tool_slug})
+    return next(
+        (one for one in snapshot.get("tools") or [] if one["slug"] == row.tool_slug), {"slug": row.tool_slug}
+    )
 
 
 def _is_idempotent(row: ToolCall) -> bool:

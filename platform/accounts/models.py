@@ -18,8 +18,12 @@ class User(AbstractUser):
 class ApiKey(models.Model):
     """A key for the API. Only a keyed hash is kept; the key itself is shown once, when it is made."""
 
-    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys", verbose_name=_("owner"))
-    name = models.CharField(_("name"), max_length=100, help_text=_("What uses this key, for example “help centre”."))
+    owner = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="api_keys", verbose_name=_("owner")
+    )
+    name = models.CharField(
+        _("name"), max_length=100, help_text=_("What uses this key, for example “help centre”.")
+    )
     prefix = models.CharField(_("begins with"), max_length=16, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
     created_at = models.DateTimeField(_("made"), auto_now_add=True)

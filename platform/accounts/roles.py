@@ -15,7 +15,9 @@ OPERATOR: Final = "operator"
 CHAT_USER: Final = "chat_user"
 
 _CHAIN = tuple(
-    f"agents.{verb}_{model}" for model in ("chainentry", "agenttool") for verb in ("view", "add", "change", "delete")
+    f"agents.{verb}_{model}"
+    for model in ("chainentry", "agenttool")
+    for verb in ("view", "add", "change", "delete")
 )
 
 ROLES: Final[dict[str, tuple[str, ...]]] = {
@@ -62,7 +64,10 @@ def roles_make(apps: Any, *, only_missing: bool = True) -> list[str]:
 
 def _permission(apps: Any, name: str) -> Any:
     app_label, _, codename = name.partition(".")
-    content_types, permissions = apps.get_model("contenttypes", "ContentType"), apps.get_model("auth", "Permission")
+    content_types, permissions = (
+        apps.get_model("contenttypes", "ContentType"),
+        apps.get_model("auth", "Permission"),
+    )
     model = _model_of(codename)
     content_type, _ = content_types.objects.get_or_create(app_label=app_label, model=model)
     found, _ = permissions.objects.get_or_create(

@@ -56,7 +56,11 @@ def api_key_authenticate(*, secret: str) -> User | None:
     if key is None or not hmac.compare_digest(key.digest, keyed_digest("api-key", secret)):
         return None
     now = timezone.now()
-    if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now) or not key.owner.is_active:
+    if (
+        key.revoked_at is not None
+        or (key.expires_at is not None and key.expires_at <= now)
+        or not key.owner.is_active
+    ):
         return None
     if key.last_used_at is None or now - key.last_used_at > SEEN_EVERY:
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)

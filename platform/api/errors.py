@@ -67,7 +67,10 @@ def problem_of_run(error: dict[str, Any] | None) -> Problem:
     name, message = str((error or {}).get("name", "")), str((error or {}).get("message", ""))
     code = CODE_OF_NAME.get(name, "run_failed")
     return Problem(
-        STATUS_OF_CODE.get(code, 502), code, message or "The answer failed. Send the message again.", code in RETRYABLE
+        STATUS_OF_CODE.get(code, 502),
+        code,
+        message or "The answer failed. Send the message again.",
+        code in RETRYABLE,
     )
 
 
@@ -80,7 +83,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if response is None:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         log.error("A view failed: %s at %s:%s.", type(error).__name__, frame.filename, frame.lineno)
-        problem = Problem(500, "internal_error", "Something went wrong on our side. Try again, or tell the operator.")
+        problem = Problem(
+            500, "internal_error", "Something went wrong on our side. Try again, or tell the operator."
+        )
         return Response(problem.body(), status=500)
     detail = response.data.get("detail") if isinstance(response.data, dict) else None
     message = str(detail) if detail is not None else sentence_of(response.data)

@@ -82,7 +82,8 @@ class Pump:
         """Everything that is ready; "" when nothing came for `patience` seconds; None at the end. Raises what the source raised."""
         if not self._ready:
             if self._task.done():
-                return self._end()
+                self._end()
+                return None
             self._some.clear()
             try:
                 async with asyncio.timeout(patience):
@@ -90,7 +91,8 @@ class Pump:
             except TimeoutError:
                 return ""
         if not self._ready:
-            return self._end()
+            self._end()
+            return None
         piece = "".join(self._ready)
         self._ready.clear()
         self._room.set()
@@ -112,7 +114,9 @@ def event(data: Any, *, name: str, number: int | None = None) -> str:
     return f"{id}event: {name}\ndata: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
 
 
-async def events_of(run_id: str, after: int, *, first: dict[str, Any] | None = None) -> AsyncGenerator[str, None]:
+async def events_of(
+    run_id: str, after: int, *, first: dict[str, Any] | None = None
+) -> AsyncGenerator[str, None]:
     """The run's chunks (`chunk`) and its end (`end`); before them `run` with `first` if it is given."""
     if first is not None:
         yield event(first, name="run")

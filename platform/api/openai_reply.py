@@ -115,7 +115,9 @@ class Frames:
         elif kind == "error":
             self.broken = True
             error = payload.get("error") or {}
-            return event(error_body(Problem(500, str(error.get("code", "run_failed")), str(error.get("message", "")))))
+            return event(
+                error_body(Problem(500, str(error.get("code", "run_failed")), str(error.get("message", ""))))
+            )
         return None
 
     def release(self) -> str | None:

@@ -20,7 +20,9 @@ NOT_OFFERED: Final[dict[str, str]] = {
     "logit_bias": "A call cannot bias tokens.",
     "audio": "Audio is not available.",
 }
-DATA_URL: Final = re.compile(r"data:(?P<mime>[a-z]+/[a-z0-9.+-]{1,80});base64,(?P<data>[A-Za-z0-9+/=]+)", re.ASCII)
+DATA_URL: Final = re.compile(
+    r"data:(?P<mime>[a-z]+/[a-z0-9.+-]{1,80});base64,(?P<data>[A-Za-z0-9+/=]+)", re.ASCII
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -99,7 +101,9 @@ def _content(content: Any) -> tuple[str, list[dict[str, Any]]]:
         elif kind == "image_url":
             files.append(_image(part.get("image_url")))
         else:
-            raise RunRefused("bad_request", f"“content”: a part of the type {str(kind)[:40]!r} is not possible here.")
+            raise RunRefused(
+                "bad_request", f"“content”: a part of the type {str(kind)[:40]!r} is not possible here."
+            )
     return "".join(texts), files
 
 
@@ -124,5 +128,7 @@ def _schema(format: Any) -> dict[str, Any] | None:
         return {"schema": {"type": "object"}}
     schema = (format.get("json_schema") or {}).get("schema") if kind == "json_schema" else None
     if not isinstance(schema, dict):
-        raise RunRefused("bad_request", "“response_format” must be text, json_object, or json_schema with a schema.")
+        raise RunRefused(
+            "bad_request", "“response_format” must be text, json_object, or json_schema with a schema."
+        )
     return {"schema": schema}

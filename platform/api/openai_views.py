@@ -50,7 +50,12 @@ class Models(OpenAIView):
     @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
         listed = [
-            {"id": agent.slug, "object": "model", "created": int(agent.created_at.timestamp()), "owned_by": "gatehouse"}
+            {
+                "id": agent.slug,
+                "object": "model",
+                "created": int(agent.created_at.timestamp()),
+                "owned_by": "gatehouse",
+            }
             for agent in agents_for(request.user)
         ]
         return Response({"object": "list", "data": listed})
@@ -79,7 +84,11 @@ class ChatCompletions(OpenAIView):
         key = request.headers.get("Idempotency-Key", "")
         run = run_start(user=request.user, channel="openai", idempotency_key=key, **asked.start)
         run_launch(run)
-        response = self._streamed(request, run, asked, key) if asked.stream else self._whole(request, run, asked.model)
+        response = (
+            self._streamed(request, run, asked, key)
+            if asked.stream
+            else self._whole(request, run, asked.model)
+        )
         response["X-Gatehouse-Run-Id"] = str(run.pk)
         return response
 
@@ -96,6 +105,8 @@ class ChatCompletions(OpenAIView):
             problem = problem_of_run(run.error)
             return Response(error_body(problem), status=problem.status)
         if run.status not in Run.FINAL and run.status != Run.Status.WAITING:
-            late = Problem(504, "still_running", "The answer takes longer than a request may wait; stream it instead.")
+            late = Problem(
+                504, "still_running", "The answer takes longer than a request may wait; stream it instead."
+            )
             return Response(error_body(late), status=late.status)
         return Response(completion(run, model))

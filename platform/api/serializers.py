@@ -75,7 +75,9 @@ class MessagesSerializer(serializers.Serializer[Any]):
 
 
 class MessagesQuerySerializer(serializers.Serializer[Any]):
-    after = serializers.IntegerField(required=False, min_value=0, help_text="Only messages after this position.")
+    after = serializers.IntegerField(
+        required=False, min_value=0, help_text="Only messages after this position."
+    )
     limit = serializers.IntegerField(required=False, min_value=1, max_value=1000, default=200)
 
 
@@ -115,7 +117,9 @@ class RunSerializer(Wire):
 class RunRequestSerializer(serializers.Serializer[Any]):
     agent = serializers.CharField(max_length=100, help_text="The agent's short name.")
     input = serializers.CharField(trim_whitespace=False, allow_blank=True, help_text="What the person says.")
-    threadId = serializers.UUIDField(required=False, allow_null=True, help_text="Left out: a new conversation begins.")
+    threadId = serializers.UUIDField(
+        required=False, allow_null=True, help_text="Left out: a new conversation begins."
+    )
     wait = serializers.BooleanField(default=False, help_text="Answer when the run has ended.")
     clientMessageId = serializers.CharField(
         required=False, max_length=150, help_text="Repeating it finds the first run."

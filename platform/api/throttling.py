@@ -31,7 +31,9 @@ class RequestRate(BaseThrottle):
         key = f"gatehouse:rate:{self.scope}:{who}:{int(time.time()) // WINDOW}"
         try:
             with redis_client().pipeline(transaction=False) as pipe:
-                count, _ = pipe.incr(key).expire(key, WINDOW + 5).execute()
+                pipe.incr(key)
+                pipe.expire(key, WINDOW + 5)
+                count = pipe.execute()[0]
         except RedisError:
             log.warning("Redis cannot be reached; requests are not counted.")
             return True

@@ -23,7 +23,9 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
     A cancelled caller does not stop the function: what has begun is finished, so a transaction is never half done.
     """
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_pool, context.run, _whole, function, args, kwargs)
+    return await asyncio.get_running_loop().run_in_executor(
+        _pool, context.run, _whole, function, args, kwargs
+    )
 
 
 def _whole(function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:

@@ -154,7 +154,9 @@ class ProcessorHour(models.Model):
         verbose_name = _("guardrail activity")
         verbose_name_plural = _("guardrail activity")
         constraints = [
-            models.UniqueConstraint(fields=["hour", "processor_id", "agent_slug"], name="audit_one_row_per_hour")
+            models.UniqueConstraint(
+                fields=["hour", "processor_id", "agent_slug"], name="audit_one_row_per_hour"
+            )
         ]
 
     def __str__(self) -> str:

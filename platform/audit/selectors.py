@@ -35,7 +35,9 @@ def violations_list(user: Any, **filters: Any) -> QuerySet[Violation]:
         raise PermissionDenied("You may not read violations; ask for the role “auditor”.")
     unknown = set(filters) - set(FILTERS)
     if unknown:
-        raise ValueError(f"There is no filter called {sorted(unknown)[0]!r}. Use one of: {', '.join(FILTERS)}.")
+        raise ValueError(
+            f"There is no filter called {sorted(unknown)[0]!r}. Use one of: {', '.join(FILTERS)}."
+        )
     return Violation.objects.filter(
         **{FILTERS[name]: value for name, value in filters.items() if value not in (None, "")}
     ).order_by("-sequence")

@@ -43,4 +43,6 @@ def storable_text(text: str) -> str:
         text = text.replace("\x00", "")
     if text.isascii():
         return text
-    return text.encode("utf-8", "replace").decode() if any("\ud800" <= one <= "\udfff" for one in text) else text
+    return (
+        text.encode("utf-8", "replace").decode() if any("\ud800" <= one <= "\udfff" for one in text) else text
+    )

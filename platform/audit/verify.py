@@ -27,7 +27,9 @@ def trail_verify() -> Break | None:
     before, count = "", 0
     for row in Violation.objects.order_by("sequence").iterator(chunk_size=2000):
         if not hmac.compare_digest(row.chain_digest, row_digest(key, before, row)):
-            return Break(row.sequence, f"Row {row.sequence} was changed, or a row before it was removed or added.")
+            return Break(
+                row.sequence, f"Row {row.sequence} was changed, or a row before it was removed or added."
+            )
         before, count = row.chain_digest, count + 1
     head = TrailHead.objects.filter(pk=1).first()
     if head is None:
@@ -35,5 +37,7 @@ def trail_verify() -> Break | None:
     if not hmac.compare_digest(head.seal, head_seal(key, head)) and head.rows:
         return Break(None, "The end of the trail was changed.")
     if (head.rows, head.last_digest) != (count, before):
-        return Break(None, f"The trail has {count} rows, but {head.rows} were written: rows at its end are missing.")
+        return Break(
+            None, f"The trail has {count} rows, but {head.rows} were written: rows at its end are missing."
+        )
     return None

@@ -22,7 +22,19 @@ LONGEST_EXCERPT: Final = 500
 KNOWN_DETAIL: Final = frozenset({"type", "rule", "strategy", "matches", "excerpt", "hash", "score", "where"})
 """Keys of a violation's detail that have columns of their own."""
 NEVER_KEPT: Final = frozenset(
-    {"match", "matched", "text", "value", "original", "raw", "content", "secret", "snippet", "input", "output"}
+    {
+        "match",
+        "matched",
+        "text",
+        "value",
+        "original",
+        "raw",
+        "content",
+        "secret",
+        "snippet",
+        "input",
+        "output",
+    }
 )
 """Keys under which a processor might hand over the matched text; they are masked again here, whoever wrote the processor."""
 LOOKS_SECRET: Final = re.compile(

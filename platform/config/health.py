@@ -17,7 +17,9 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """Postgres and Redis answer; 503 and the part's name otherwise."""
     parts = {"database": _database_answers(), "redis": _redis_answers()}
     ready = all(parts.values())
-    return JsonResponse({"status": "ok" if ready else "unavailable", "parts": parts}, status=200 if ready else 503)
+    return JsonResponse(
+        {"status": "ok" if ready else "unavailable", "parts": parts}, status=200 if ready else 503
+    )
 
 
 def _database_answers() -> bool:

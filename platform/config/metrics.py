@@ -24,7 +24,9 @@ class Tables(Collector):
     """The numbers of one scrape."""
 
     def collect(self) -> Iterator[Metric]:
-        runs = GaugeMetricFamily("gatehouse_runs_unfinished", "Runs that have not ended, by status", labels=["status"])
+        runs = GaugeMetricFamily(
+            "gatehouse_runs_unfinished", "Runs that have not ended, by status", labels=["status"]
+        )
         counts = dict(Run.objects.filter(status__in=UNFINISHED).values_list("status").annotate(Count("id")))
         for status in UNFINISHED:
             runs.add_metric([status], counts.get(status, 0))
@@ -34,7 +36,9 @@ class Tables(Collector):
             calls.add_metric([status], count)
         yield calls
         yield from self._guardrails()
-        rows = CounterMetricFamily("gatehouse_audit_rows", "Rows in the audit trail, by outcome", labels=["outcome"])
+        rows = CounterMetricFamily(
+            "gatehouse_audit_rows", "Rows in the audit trail, by outcome", labels=["outcome"]
+        )
         for outcome, count in Violation.objects.values_list("outcome").annotate(Count("id")):
             rows.add_metric([outcome], count)
         yield rows
@@ -61,7 +65,9 @@ class Tables(Collector):
 def metrics(request: HttpRequest) -> HttpResponse:
     """Prometheus' text format, for this machine, for staff, or with `Authorization: Bearer GATEHOUSE_METRICS_TOKEN`."""
     if not may_read(request):
-        return HttpResponse("Send the metrics token, or sign in as staff.\n", status=403, content_type="text/plain")
+        return HttpResponse(
+            "Send the metrics token, or sign in as staff.\n", status=403, content_type="text/plain"
+        )
     registry = CollectorRegistry()
     registry.register(Tables())
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -70,7 +76,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def may_read(request: HttpRequest) -> bool:
     """With a token set, only the token or staff; without one, this machine too."""
     token = settings.GATEHOUSE_METRICS_TOKEN
-    if token and hmac.compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()):
+    if token and hmac.compare_digest(
+        request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()
+    ):
         return True
     if not token and request.META.get("REMOTE_ADDR") in LOOPBACK:
         return True

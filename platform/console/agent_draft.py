@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.snapshot import agent_snapshot, snapshot_diff
-
 from agents.models import Agent, AgentVersion
+from agents.snapshot import agent_snapshot, snapshot_diff
 from console.effective_chain import effective_chains
 
 

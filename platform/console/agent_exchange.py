@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agents.actions import agent_clone, agent_export, agent_import, agent_import_preview
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -16,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from agents.actions import agent_clone, agent_export, agent_import, agent_import_preview
 from agents.models import Agent
 from console.agent_templates import TEMPLATES, template_agent
 from processors.engine.errors import GatehouseError

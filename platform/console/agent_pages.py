@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agents.actions import agent_restore
-from agents.snapshot import agent_snapshot, snapshot_diff
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from agents.actions import agent_restore
 from agents.models import AgentVersion
+from agents.snapshot import agent_snapshot, snapshot_diff
 from processors.engine.errors import GatehouseError
 
 if TYPE_CHECKING:

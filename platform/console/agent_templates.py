@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.snapshot import agent_snapshot
-from audit.changes import change_record
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent, ChainEntry
+from agents.snapshot import agent_snapshot
+from audit.changes import change_record
 from processors.engine.registry import registry
 from processors.models import Processor
 

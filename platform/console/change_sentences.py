@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.snapshot import snapshot_diff
-from audit.models import Change
 from django.utils.translation import gettext as _
 
+from agents.snapshot import snapshot_diff
+from audit.models import Change
 from console.message_view import brief
 
 

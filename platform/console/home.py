@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from audit.models import ProcessorHour, Violation
 from django.db.models import Count, FloatField, Q, Sum
 from django.db.models.functions import Cast, TruncDay
 from django.http import HttpRequest
@@ -17,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.models import Agent, ProviderCredential, Run
+from audit.models import ProcessorHour, Violation
 from processors.engine.registry import registry
 from processors.models import Processor
 

@@ -6,17 +6,17 @@ import json
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from agents.run_log import read
-from agents.services.runs import RunRefused, draft_run_start, run_launch
-from agents.snapshot import agent_snapshot
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from processors.build import build_context
 
 from agents.models import Agent
+from agents.run_log import read
+from agents.services.runs import RunRefused, draft_run_start, run_launch
+from agents.snapshot import agent_snapshot
 from console.effective_chain import Link, effective_chains
 from console.trial import LONGEST_TEXT, TextAs, Trial, run_trial, text_as
+from processors.build import build_context
 from processors.engine.errors import GatehouseError
 from processors.engine.messages import assistant_message, user_message
 from processors.engine.processor import ChainEntry

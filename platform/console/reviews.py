@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
+
 from audit.changes import change_record
 from audit.models import Review, Violation
-from django.db import transaction
 
 
 @transaction.atomic

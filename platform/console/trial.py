@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agents.loop.agent import Agent
-from agents.loop.tools import Tool
 from django.utils.translation import gettext as _
 
+from agents.loop.agent import Agent
+from agents.loop.tools import Tool
 from console.text_changes import Pieces, changed_pieces
 from processors.engine.chunks import Chunk, text_delta
 from processors.engine.ports import AbortSignal, AuditEntry, ModelRequest, Prompt

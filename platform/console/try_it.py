@@ -10,11 +10,11 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from processors.build import build_context
 
 from console.examples import MOST_EXAMPLES, run_examples
 from console.guardrail_form import PREFIX, GuardrailForm, guardrail_form
 from console.trial import LONGEST_TEXT, run_trial, text_as
+from processors.build import build_context
 from processors.builtin.detectors.pattern_rules import compile_pattern
 from processors.builtin.detectors.pattern_shape import PatternError
 from processors.engine.errors import GatehouseError

@@ -37,14 +37,22 @@ def stamp_of(locks: list[Path]) -> str:
 def held(stamp: str) -> bool:
     """Whether the environment is whole and holds these locks."""
     file = ENVIRONMENT / "gatehouse.stamp"
-    return file.exists() and python_of(ENVIRONMENT).exists() and stamp in file.read_text(encoding="utf-8").split()
+    return (
+        file.exists()
+        and python_of(ENVIRONMENT).exists()
+        and stamp in file.read_text(encoding="utf-8").split()
+    )
 
 
 def make_environment() -> None:
     """A fresh environment, unless there is one of this very Python. Raises SystemExit with a sentence."""
     settings = ENVIRONMENT / "pyvenv.cfg"
     version = ".".join(str(part) for part in sys.version_info[:3])
-    whole = python_of(ENVIRONMENT).exists() and settings.exists() and version in settings.read_text(encoding="utf-8")
+    whole = (
+        python_of(ENVIRONMENT).exists()
+        and settings.exists()
+        and version in settings.read_text(encoding="utf-8")
+    )
     if whole and (ENVIRONMENT / "gatehouse.made").exists():
         return
     try:
@@ -62,7 +70,17 @@ def installer(python: Path, env: dict[str, str]) -> list[str]:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     # The environment's own uv is enough; its version does not matter, the lock decides what is installed.
     if subprocess.run([*pip, "uv"], env=env, check=False, capture_output=True).returncode == 0:
-        return [str(python), "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
+        return [
+            str(python),
+            "-m",
+            "uv",
+            "pip",
+            "install",
+            "--quiet",
+            "--compile-bytecode",
+            "--python",
+            str(python),
+        ]
     return pip
 
 

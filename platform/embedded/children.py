@@ -60,7 +60,9 @@ def start(
     )  # fmt: skip
 
 
-def stop(process: subprocess.Popen[bytes], *, signal_number: int = signal.SIGTERM, seconds: float = 10) -> None:
+def stop(
+    process: subprocess.Popen[bytes], *, signal_number: int = signal.SIGTERM, seconds: float = 10
+) -> None:
     """Ask a child to stop, and insist after a while."""
     if process.poll() is not None:
         return

@@ -127,7 +127,9 @@ class Postgres:
                 file.unlink(missing_ok=True)
                 return
             if time.monotonic() > deadline:
-                raise ServiceFailed(f"Another Postgres (process {pid}) still uses {self.data}. Stop it and try again.")
+                raise ServiceFailed(
+                    f"Another Postgres (process {pid}) still uses {self.data}. Stop it and try again."
+                )
             time.sleep(0.1)
 
     def stop(self) -> None:
@@ -174,7 +176,9 @@ class Postgres:
         if made.returncode:
             shutil.rmtree(self.data, ignore_errors=True)
             said = made.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-            telling = next((line for line in said if "error while loading" in line or "FATAL" in line), said[-1])
+            telling = next(
+                (line for line in said if "error while loading" in line or "FATAL" in line), said[-1]
+            )
             raise ServiceFailed(
                 f"The embedded Postgres could not be set up: {telling.rstrip('.')}. "
                 "Install what is missing, or set DATABASE_URL."
@@ -191,7 +195,12 @@ class Postgres:
         raise ServiceFailed(f"The embedded Postgres did not become ready within {PATIENCE:.0f} s.")
 
     def _last_words(self) -> str:
-        text = (self.places.logs / "postgres.log").read_bytes()[self._log_begins :].decode(errors="replace").strip()
+        text = (
+            (self.places.logs / "postgres.log")
+            .read_bytes()[self._log_begins :]
+            .decode(errors="replace")
+            .strip()
+        )
         said = text.splitlines() or ["it said nothing"]
         telling = next((line for line in said if "error while loading" in line or "FATAL" in line), said[-1])
         return f"{telling.rstrip('.')}. Install what is missing, or set DATABASE_URL."
@@ -199,6 +208,8 @@ class Postgres:
     def _make_database(self) -> None:
         import psycopg
 
-        with psycopg.connect(host=str(self.places.sockets), user="postgres", dbname="postgres", autocommit=True) as admin:
+        with psycopg.connect(
+            host=str(self.places.sockets), user="postgres", dbname="postgres", autocommit=True
+        ) as admin:
             if not admin.execute("SELECT 1 FROM pg_database WHERE datname = 'gatehouse'").fetchone():
                 admin.execute("CREATE DATABASE gatehouse")

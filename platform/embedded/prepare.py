@@ -27,11 +27,15 @@ def database_check() -> None:
 
     database = settings.DATABASES["default"]
     address = {"host": database["HOST"], "port": database["PORT"], "user": database["USER"]}
-    options = {name: value for name, value in database["OPTIONS"].items() if name not in {"pool", "connect_timeout"}}
+    options = {
+        name: value for name, value in database["OPTIONS"].items() if name not in {"pool", "connect_timeout"}
+    }
     known = {name: value for name, value in {**address, "password": database["PASSWORD"]}.items() if value}
     try:
         with psycopg.connect(dbname=database["NAME"], connect_timeout=10, **known, **options) as connection:
-            offered = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
+            offered = connection.execute(
+                "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
+            ).fetchone()
     except psycopg.Error as error:
         raise ServiceUnusable(
             f"The database cannot be used: {reason_of(error)}. Check DATABASE_URL (host, port, user, password, database), "

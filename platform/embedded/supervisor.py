@@ -128,7 +128,9 @@ class Supervisor:
 
     def spawn(self, name: str, *command: str, death_signal: int) -> None:
         with self.log(name) as log:
-            child = start([sys.executable, "-m", *command], log=log, env=self.env, cwd=ROOT, death_signal=death_signal)
+            child = start(
+                [sys.executable, "-m", *command], log=log, env=self.env, cwd=ROOT, death_signal=death_signal
+            )
         self.children[name] = child
         self.stops.append(lambda: stop(child, seconds=6))
 
@@ -154,11 +156,15 @@ class Supervisor:
             if self.stopping.is_set():
                 raise Interrupted
             if self.children["web"].poll() is not None:
-                raise ServiceFailed(f"The web server stopped while starting; see {self.where.logs / 'web.log'}.")
+                raise ServiceFailed(
+                    f"The web server stopped while starting; see {self.where.logs / 'web.log'}."
+                )
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.address}/healthz", timeout=5):  # noqa: S310
                 return
             time.sleep(0.05)
-        raise ServiceFailed(f"The web server did not answer within {PATIENCE:.0f} s; see {self.where.logs / 'web.log'}.")
+        raise ServiceFailed(
+            f"The web server did not answer within {PATIENCE:.0f} s; see {self.where.logs / 'web.log'}."
+        )
 
     @property
     def address(self) -> str:
@@ -186,7 +192,9 @@ def announce(supervisor: Supervisor, password: str, new: bool) -> None:
     """Tell the person where to go."""
     print(f"\n  Gatehouse is ready:  {supervisor.address}/      console: {supervisor.address}/admin/")
     if new:
-        print(f"  Sign in as admin with the password  {password}  (kept in {supervisor.where.var / 'admin-password'})")
+        print(
+            f"  Sign in as admin with the password  {password}  (kept in {supervisor.where.var / 'admin-password'})"
+        )
     else:
         print(f"  Sign in as admin; the password is kept in {supervisor.where.var / 'admin-password'}")
     print("  Ctrl-C stops everything.\n", flush=True)
@@ -208,7 +216,9 @@ def run(supervisor: Supervisor) -> int:
         announce(supervisor, password, new)
         ended = supervisor.watch()
         if ended is not None:
-            raise ServiceFailed(f"The process {ended!r} ended by itself; see {supervisor.where.logs / f'{ended}.log'}.")
+            raise ServiceFailed(
+                f"The process {ended!r} ended by itself; see {supervisor.where.logs / f'{ended}.log'}."
+            )
     return 0
 
 
@@ -217,12 +227,14 @@ def main() -> int:
     if os.environ.get("MAKELEVEL"):
         end_with_parent()
     where = places()
-    try:
-        port = int(os.environ.get("GATEHOUSE_PORT") or 8000)
-    except ValueError:
-        print("GATEHOUSE_PORT is not a number. Use for example GATEHOUSE_PORT=8080.", file=sys.stderr)
+    named = os.environ.get("GATEHOUSE_PORT") or "8000"
+    if not named.isdecimal() or not 0 < int(named) < 65536:
+        print(
+            f"GATEHOUSE_PORT is {named!r}, not a port. Use a number, for example GATEHOUSE_PORT=8080.",
+            file=sys.stderr,
+        )
         return 2
-    supervisor = Supervisor(where, os.environ.get("GATEHOUSE_HOST") or "127.0.0.1", port)
+    supervisor = Supervisor(where, os.environ.get("GATEHOUSE_HOST") or "127.0.0.1", int(named))
     try:
         with only_one(where):
             return run(supervisor)
@@ -230,7 +242,10 @@ def main() -> int:
         print(failure, file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"{error.strerror}: {error.filename}. Free some space or make it writable, then try again.", file=sys.stderr)
+        print(
+            f"{error.strerror}: {error.filename}. Free some space or make it writable, then try again.",
+            file=sys.stderr,
+        )
         return 1
 
 

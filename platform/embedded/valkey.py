@@ -49,7 +49,9 @@ class Valkey:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise ServiceFailed(f"The embedded Redis stopped while starting; see {self.places.logs / 'valkey.log'}.")
+                raise ServiceFailed(
+                    f"The embedded Redis stopped while starting; see {self.places.logs / 'valkey.log'}."
+                )
             try:
                 client.ping()
             except redis.RedisError:

@@ -19,7 +19,9 @@ SLUG: Final = "batch-parts"
 class BatchPartsOptions(Options):
     """How many deltas become one."""
 
-    batch_size: int = Field(5, title="Deltas per batch", description="So many text deltas become one.", ge=1, le=1000)
+    batch_size: int = Field(
+        5, title="Deltas per batch", description="So many text deltas become one.", ge=1, le=1000
+    )
     max_wait_time: float | None = Field(None, title="Longest wait", description="Milliseconds after which a batch goes out with the next delta although it is not full. Empty: no limit.", gt=0, le=60_000)  # fmt: skip
     emit_on_non_text: bool = Field(True, title="Keep the order", description="Send what is gathered before anything that is not text. Off: tool calls and data may overtake text of the same block.", json_schema_extra={"x-advanced": True})  # fmt: skip
 
@@ -54,7 +56,9 @@ class BatchParts(Processor):
         return part
 
     def _ready(self, held: list[Chunk], state: dict[str, Any]) -> bool:
-        return len(held) >= self._size or (self._wait is not None and time.monotonic() - state["since"] >= self._wait)
+        return len(held) >= self._size or (
+            self._wait is not None and time.monotonic() - state["since"] >= self._wait
+        )
 
 
 def _same_block(one: Chunk, other: Chunk) -> bool:

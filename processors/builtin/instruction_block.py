@@ -25,7 +25,9 @@ class Block(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(title="Name", description="Short and unique, such as “refunds”.", min_length=1, max_length=80)
+    name: str = Field(
+        title="Name", description="Short and unique, such as “refunds”.", min_length=1, max_length=80
+    )
     description: str = Field("", title="What it is about", description="One sentence, shown in the catalogue.", max_length=300)  # fmt: skip
     text: str = Field(title="Instructions", description="What the model shall know and do.", min_length=1, max_length=20_000, json_schema_extra={"x-widget": "textarea"})  # fmt: skip
     keywords: list[str] = Field(default_factory=list, title="Key words", description="The block is added when one of them occurs in the person's last message. Used by “By key words”.", max_length=100)  # fmt: skip
@@ -61,22 +63,33 @@ class InstructionBlocks(Processor):
             args.message_list.add_system(f"{CATALOG_HINT}\n{self._written(self._blocks, texts=False)}", TAG)
             active = args.active_tools
             tools = args.tools if isinstance(args.tools, dict) else {tool.name: tool for tool in args.tools}
-            return {"tools": {**tools, READ: self._reader()}, "active_tools": None if active is None else [*active, READ]}
+            return {
+                "tools": {**tools, READ: self._reader()},
+                "active_tools": None if active is None else [*active, READ],
+            }
         chosen = self._blocks if self.options.mode == "always" else self._mentioned(args)
         if chosen:
             args.message_list.add_system(self._written(chosen, texts=True), TAG)
         return None
 
     def _mentioned(self, args: ProcessInputStepArgs) -> list[Block]:
-        said = next((message.text for message in reversed(args.messages) if message.role == "user"), "").casefold()
-        return [block for block in self._blocks if any(word.casefold() in said for word in block.keywords if word.strip())]
+        said = next(
+            (message.text for message in reversed(args.messages) if message.role == "user"), ""
+        ).casefold()
+        return [
+            block
+            for block in self._blocks
+            if any(word.casefold() in said for word in block.keywords if word.strip())
+        ]
 
     def _reader(self) -> MetaTool:
         texts = {block.name: block.text for block in self._blocks}
 
         async def read(given: Any, context: Any) -> Any:
             known = ", ".join(texts)
-            return texts.get(given["name"], f"There are no instructions called {given['name']}. There are: {known}.")
+            return texts.get(
+                given["name"], f"There are no instructions called {given['name']}. There are: {known}."
+            )
 
         shape = {"type": "object", "properties": {"name": {"type": "string", "enum": list(texts)}}, "required": ["name"], "additionalProperties": False}  # fmt: skip
         return MetaTool(READ, "Read instructions from the catalogue.", shape, read)

@@ -53,7 +53,9 @@ def _checked_model(value: Any) -> Any:
     return value
 
 
-ModelName = Annotated[Any, AfterValidator(_checked_model), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 200})]
+ModelName = Annotated[
+    Any, AfterValidator(_checked_model), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 200})
+]
 """An option that names a model as `provider/name`. Code may give a model client instead."""
 
 
@@ -63,7 +65,9 @@ def resolved_model(model: Any, context: BuildContext) -> LanguageModel:
         client: LanguageModel = model
         return client
     if context.models is None:
-        raise ConfigError(f"There is no way to reach the model {model!r} here; give the processor a model client.")
+        raise ConfigError(
+            f"There is no way to reach the model {model!r} here; give the processor a model client."
+        )
     return context.models(model)
 
 
@@ -108,7 +112,9 @@ class Judge(Generic[Verdict]):
              {"role": "user", "content": [{"type": "text", "text": enclosed(material, context)}]}],
             settings={"temperature": 0, "max_output_tokens": self.budget}, response_schema=self._schema,
         )  # fmt: skip
-        return self._read(await reply_of(self.model, request, timeout=self.timeout, signal=signal, usage=usage))
+        return self._read(
+            await reply_of(self.model, request, timeout=self.timeout, signal=signal, usage=usage)
+        )
 
     async def ask_in_windows(
         self, text: str, *, signal: AbortSignal | None = None, usage: list[Usage] | None = None
@@ -117,7 +123,9 @@ class Judge(Generic[Verdict]):
         verdicts = []
         for start, end in windows(text, self.max_chars):
             context = text[max(0, start - 200) : start]
-            verdicts.append((start, await self.ask(text[start:end], context=context, signal=signal, usage=usage)))
+            verdicts.append(
+                (start, await self.ask(text[start:end], context=context, signal=signal, usage=usage))
+            )
         return verdicts
 
     def _read(self, reply: str) -> Verdict:

@@ -26,7 +26,13 @@ from processors.builtin.detectors.findings import keyed_hash
 from processors.builtin.judge import DEFAULT_MAX_CHARS, DEFAULT_TIMEOUT, JudgeError, ModelName, windows
 from processors.builtin.stream_windows import StreamWindows, Window
 from processors.engine.chunks import REASONING_DELTA, TEXT_DELTA, Chunk
-from processors.engine.hooks import HookArgs, ProcessInputArgs, ProcessOutputStreamArgs, ProcessToolResultArgs, Usage
+from processors.engine.hooks import (
+    HookArgs,
+    ProcessInputArgs,
+    ProcessOutputStreamArgs,
+    ProcessToolResultArgs,
+    Usage,
+)
 from processors.engine.messages import Message
 from processors.engine.ports import AbortSignal, BuildContext
 from processors.engine.processor import OnError, Processor
@@ -41,11 +47,9 @@ _STATE: Final = "judging"
 _ADVANCED: Final[dict[str, Any]] = {"x-advanced": True}
 
 
-class JudgeOptions(Options):
-    """The judge and its limits."""
+class ReadingOptions(Options):
+    """What is read, and when a streamed answer is shown."""
 
-    model: ModelName = Field(title="Model that judges", description="provider/name, as in the agent's own form. A small, fast model is enough.")  # fmt: skip
-    instructions: str = Field("", title="Further instructions", description="What the judge should know about your house, in plain words.", max_length=4000, json_schema_extra={"x-widget": "textarea"})  # fmt: skip
     message: str = Field("", title="Message to the person", description="Shown instead of the built-in reason when a run is stopped.", max_length=500)  # fmt: skip
     last_message_only: bool = Field(False, title="Only the last message", description="Judge only the last of several new messages. Off: all of them are judged.", json_schema_extra=_ADVANCED)  # fmt: skip
     files: Literal["fail", "skip"] = Field("fail", title="Files in a message", description="The judge reads text only. Fail: a message with a file counts as an error. Skip: the file passes unread and that is reported.", json_schema_extra={**_ADVANCED, "x-labels": {"fail": "Count as an error", "skip": "Let pass and report"}})  # fmt: skip
@@ -55,12 +59,6 @@ class JudgeOptions(Options):
     release: Literal["safe", "fast"] = Field("safe", title="Release of streamed text", description="Safe: text waits until it is judged. Fast: text is shown at once and withdrawn when it is refused; only for block and warn.", json_schema_extra={"x-group": "Streaming", **_ADVANCED, "x-labels": {"safe": "Safe: show when judged", "fast": "Fast: show at once, withdraw later"}})  # fmt: skip
     window_chars: int = Field(300, title="First window", description="Characters after which the judge is asked for the first time; each further window is twice as long, up to eight times.", ge=40, le=8000, json_schema_extra={"x-group": "Streaming", **_ADVANCED})  # fmt: skip
     window_seconds: float = Field(5.0, title="Longest wait", description="Seconds after which held text is judged although its window is not full.", ge=0.5, le=120, json_schema_extra={"x-group": "Streaming", **_ADVANCED})  # fmt: skip
-    timeout: float = Field(DEFAULT_TIMEOUT, title="Time-out", description="Seconds that one verdict may take.", gt=0, le=300, json_schema_extra={"x-group": "Limits", **_ADVANCED})  # fmt: skip
-    max_chars: int = Field(DEFAULT_MAX_CHARS, title="Longest text", description="Characters of one question; longer texts are judged in overlapping pieces.", ge=200, le=200_000, json_schema_extra={"x-group": "Limits", **_ADVANCED})  # fmt: skip
-    max_calls: int = Field(40, title="Questions per run", description="When they are used up the guardrail fails instead of letting text pass unread.", ge=1, le=1000, json_schema_extra={"x-group": "Limits", **_ADVANCED})  # fmt: skip
-    budget: int = Field(600, title="Length of a verdict", description="Tokens that the judge may answer with.", ge=50, le=8000, json_schema_extra={"x-group": "Limits", **_ADVANCED})  # fmt: skip
-    native_schema: bool = Field(True, title="Force the shape", description="Hand the shape of the verdict to the provider. Switch off if the provider refuses it.", json_schema_extra=_ADVANCED)  # fmt: skip
-    include_reason: bool = Field(False, title="Keep the judge's words", description="Put the judge's reason into the audit. It may quote the refused text.", json_schema_extra=_ADVANCED)  # fmt: skip
     error_strategy: SkipJsonSchema[OnError] = Field("block", title="When the judge fails", description="Block, or allow the text to pass unread. In the console this is the guardrail's own setting.")  # fmt: skip
 
     @field_validator("error_strategy", mode="before")
@@ -69,11 +67,24 @@ class JudgeOptions(Options):
         return {"strict": "block", "warn": "allow"}.get(value, value)
 
     @model_validator(mode="after")
-    def _fast_cannot_change_text(self) -> JudgeOptions:
+    def _fast_cannot_change_text(self) -> ReadingOptions:
         strategy = getattr(self, "strategy", "block")
         if self.release == "fast" and strategy not in ("block", "warn"):
             raise ValueError(f"Fast release shows text before it is judged, so {strategy} can't work; choose safe release, or block or warn.")  # fmt: skip
         return self
+
+
+class JudgeOptions(ReadingOptions):
+    """The judge and its limits."""
+
+    model: ModelName = Field(title="Model that judges", description="provider/name, as in the agent's own form. A small, fast model is enough.")  # fmt: skip
+    instructions: str = Field("", title="Further instructions", description="What the judge should know about your house, in plain words.", max_length=4000, json_schema_extra={"x-widget": "textarea"})  # fmt: skip
+    timeout: float = Field(DEFAULT_TIMEOUT, title="Time-out", description="Seconds that one verdict may take.", gt=0, le=300, json_schema_extra={"x-group": "Limits", **_ADVANCED})  # fmt: skip
+    max_chars: int = Field(DEFAULT_MAX_CHARS, title="Longest text", description="Characters of one question; longer texts are judged in overlapping pieces.", ge=200, le=200_000, json_schema_extra={"x-group": "Limits", **_ADVANCED})  # fmt: skip
+    max_calls: int = Field(40, title="Questions per run", description="When they are used up the guardrail fails instead of letting text pass unread.", ge=1, le=1000, json_schema_extra={"x-group": "Limits", **_ADVANCED})  # fmt: skip
+    budget: int = Field(600, title="Length of a verdict", description="Tokens that the judge may answer with.", ge=50, le=8000, json_schema_extra={"x-group": "Limits", **_ADVANCED})  # fmt: skip
+    native_schema: bool = Field(True, title="Force the shape", description="Hand the shape of the verdict to the provider. Switch off if the provider refuses it.", json_schema_extra=_ADVANCED)  # fmt: skip
+    include_reason: bool = Field(False, title="Keep the judge's words", description="Put the judge's reason into the audit. It may quote the refused text.", json_schema_extra=_ADVANCED)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -105,7 +116,7 @@ class _Run:
 
     __slots__ = ("calls", "usage", "windows")
 
-    def __init__(self, options: JudgeOptions) -> None:
+    def __init__(self, options: ReadingOptions) -> None:
         self.windows = StreamWindows(options.window_chars, options.window_seconds)
         self.calls = 0
         self.usage: list[Usage] = []
@@ -117,10 +128,15 @@ class JudgedGuardrail(Processor):
     subject = "Refused"
     """Begins the reason: "Content flagged for moderation: hate." """
 
-    def __init__(self, id: str, options: JudgeOptions, context: BuildContext) -> None:
+    def __init__(
+        self, id: str, options: ReadingOptions, context: BuildContext, *, strategy: Strategy
+    ) -> None:
         super().__init__(id)
-        self.options = options
-        self.strategy: Strategy = getattr(options, "strategy", "block")
+        self.options, self.strategy = options, strategy
+        limits = options if isinstance(options, JudgeOptions) else None
+        self._max_chars = limits.max_chars if limits is not None else DEFAULT_MAX_CHARS
+        self._max_calls = limits.max_calls if limits is not None else None
+        self._include_reason = limits is not None and limits.include_reason
         self.on_error = options.error_strategy
         self.redacts = self.strategy in ("filter", "rewrite")
         self.group = None if self.redacts else READ_ONLY
@@ -147,7 +163,9 @@ class JudgedGuardrail(Processor):
     def _unread(self, args: HookArgs) -> None:
         if self.options.files == "fail":
             raise JudgeError("The message holds a file, which this judge can't read. Set “Files in a message” to let files pass unread.")  # fmt: skip
-        args.report_violation("A file passed unread.", {"type": "not-scanned", "strategy": "warn", "where": "input"})
+        args.report_violation(
+            "A file passed unread.", {"type": "not-scanned", "strategy": "warn", "where": "input"}
+        )
 
     def _change(self, message: Message, refusal: Refusal, gone: set[str]) -> None:
         if self.strategy == "rewrite":
@@ -161,7 +179,9 @@ class JudgedGuardrail(Processor):
 
     # Stream
 
-    def process_output_stream(self, args: ProcessOutputStreamArgs) -> Chunk | list[Chunk] | Awaitable[Any] | None:
+    def process_output_stream(
+        self, args: ProcessOutputStreamArgs
+    ) -> Chunk | list[Chunk] | Awaitable[Any] | None:
         part, kind = args.part, args.part.type
         held = self._run(args).windows
         if kind == TEXT_DELTA or (kind == REASONING_DELTA and self.options.reasoning):
@@ -186,7 +206,9 @@ class JudgedGuardrail(Processor):
     def _shown(self, part: Chunk) -> Chunk | None:
         return part if self._at_once else None
 
-    async def _judged(self, args: ProcessOutputStreamArgs, ready: list[Window], after: Chunk | None) -> list[Chunk]:
+    async def _judged(
+        self, args: ProcessOutputStreamArgs, ready: list[Window], after: Chunk | None
+    ) -> list[Chunk]:
         """Judge windows, and the tool call that follows them; what may be shown now."""
         held = self._run(args).windows
         out: list[Chunk] = [args.part] if self._at_once and after is None else []
@@ -221,7 +243,10 @@ class JudgedGuardrail(Processor):
         if not given:
             return part
         refusal = await self._verdict_on(args, text, "tool-args")
-        if refusal is None or self._act(args, refusal, text, "tool-args", tool=payload.get("toolName")) is None:
+        if (
+            refusal is None
+            or self._act(args, refusal, text, "tool-args", tool=payload.get("toolName")) is None
+        ):
             return part
         return None
 
@@ -230,7 +255,11 @@ class JudgedGuardrail(Processor):
     async def process_tool_result(self, args: ProcessToolResultArgs) -> None:
         if not self.options.tool_results:
             return
-        text = args.result if isinstance(args.result, str) else json.dumps(args.result, ensure_ascii=False, default=str)
+        text = (
+            args.result
+            if isinstance(args.result, str)
+            else json.dumps(args.result, ensure_ascii=False, default=str)
+        )
         refusal = await self._verdict_on(args, text, "tool-result")
         if refusal is None:
             return
@@ -251,8 +280,8 @@ class JudgedGuardrail(Processor):
         run = self._run(args)
         if not text.strip():
             return None
-        for start, end in windows(text, self.options.max_chars):
-            if run.calls >= self.options.max_calls:
+        for start, end in windows(text, self._max_chars):
+            if self._max_calls is not None and run.calls >= self._max_calls:
                 raise JudgeError(f"The judge was asked {run.calls} times in this run, which is all it may. Raise “Questions per run”.")  # fmt: skip
             run.calls += 1
             inquiry = Inquiry(text[start:end], where, context, args.abort_signal, run.usage, args)
@@ -276,7 +305,9 @@ class JudgedGuardrail(Processor):
     def _refuse(self, args: HookArgs, reason: str, detail: dict[str, Any]) -> NoReturn:
         args.abort(self.options.message or reason, retry=self.strategy == "retry", metadata=detail)
 
-    def _report(self, refusal: Refusal, text: str, where: str, start: int, tool: Any) -> tuple[str, dict[str, Any]]:
+    def _report(
+        self, refusal: Refusal, text: str, where: str, start: int, tool: Any
+    ) -> tuple[str, dict[str, Any]]:
         """The sentence and the violation's detail. Neither holds the judged text."""
         first = refusal.types[0] if refusal.types else "refused"
         detail: dict[str, Any] = {
@@ -286,7 +317,7 @@ class JudgedGuardrail(Processor):
         }  # fmt: skip
         if tool:
             detail["tool"] = str(tool)
-        if self.options.include_reason and refusal.words:
+        if self._include_reason and refusal.words:
             detail["judge"] = refusal.words[:300]
         return self.reason(refusal), detail
 

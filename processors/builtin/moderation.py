@@ -68,11 +68,15 @@ class Moderation(JudgedGuardrail):
     subject = "Content flagged for moderation"
 
     def __init__(self, id: str, options: ModerationOptions, context: BuildContext) -> None:
-        super().__init__(id, options, context)
+        super().__init__(id, options, context, strategy=options.strategy)
         own = {_plain(name): value for name, value in options.thresholds.items()}
-        self._thresholds = {_plain(name): own.get(_plain(name), options.threshold) for name in options.categories}
+        self._thresholds = {
+            _plain(name): own.get(_plain(name), options.threshold) for name in options.categories
+        }
         self._scores = options.include_scores
-        listed = "\n".join(f"- {name}" + (f": {CATEGORIES[name]}" if name in CATEGORIES else "") for name in self._thresholds)
+        listed = "\n".join(
+            f"- {name}" + (f": {CATEGORIES[name]}" if name in CATEGORIES else "") for name in self._thresholds
+        )
         self._judge = Judge(
             resolved_model(options.model, context),
             "You are a content moderator. Score the text in these categories, 0 for certainly not to 1 for certainly. Leave out "
@@ -81,7 +85,9 @@ class Moderation(JudgedGuardrail):
         )  # fmt: skip
 
     async def opinion(self, inquiry: Inquiry) -> Refusal | None:
-        verdict = await self._judge.ask(inquiry.text, context=inquiry.context, signal=inquiry.signal, usage=inquiry.usage)
+        verdict = await self._judge.ask(
+            inquiry.text, context=inquiry.context, signal=inquiry.signal, usage=inquiry.usage
+        )
         scores: dict[str, float] = {}
         for one in verdict.category_scores:
             name = _plain(one.category)

@@ -33,7 +33,11 @@ class PrefillErrorHandler(Processor):
 
     def process_api_error(self, args: ProcessAPIErrorArgs) -> dict[str, bool] | None:
         error = args.error
-        if not isinstance(error, ModelAPIError) or error.status not in (400, 422) or not REFUSAL.search(str(error)):
+        if (
+            not isinstance(error, ModelAPIError)
+            or error.status not in (400, 422)
+            or not REFUSAL.search(str(error))
+        ):
             return None
         if args.state.get("done") or not args.messages or args.messages[-1].role != "assistant":
             return None

@@ -24,7 +24,9 @@ class ProviderHistoryOptions(Options):
     tool_call_ids: bool = Field(True, title="Plain call ids", description="Write tool call ids with letters, digits, _ and - only, at most 40 of them.")  # fmt: skip
     pair_tools: bool = Field(True, title="Calls with results", description="Leave out results whose call is gone and close calls that have no result.")  # fmt: skip
     drop_reasoning: bool = Field(False, title="Leave out reasoning", description="Don't send what models thought aloud in earlier steps.")  # fmt: skip
-    join_turns: bool = Field(True, title="Strict turns", description="Join neighbouring messages of the same role.")
+    join_turns: bool = Field(
+        True, title="Strict turns", description="Join neighbouring messages of the same role."
+    )
 
 
 class ProviderHistory(Processor):
@@ -99,7 +101,9 @@ def _paired(prompt: Prompt) -> Prompt:
     for at, message in enumerate(prompt):
         if message["role"] == "tool":
             calls = _calls(prompt[at - 1]) if at else {}
-            out.append({**message, "content": [part for part in message["content"] if part["toolCallId"] in calls]})
+            out.append(
+                {**message, "content": [part for part in message["content"] if part["toolCallId"] in calls]}
+            )
             continue
         out.append(message)
         calls = _calls(message)

@@ -44,7 +44,7 @@ _STATE: Final = "screen"
 _SCREENED_PAYLOADS: Final = frozenset(
     {"tool-result", "tool-error", "tool-output", "object", "object-result", "source"}
 )
-_PAYLOAD_NAMES: Final = frozenset({"toolCallId", "toolName", "id", "sourceType"})
+_PAYLOAD_NAMES: Final = frozenset({"toolCallId", "toolName", "id", "sourceType", "args"})
 
 
 class ScreenOptions(Options):

@@ -53,16 +53,33 @@ class TokenLimiter(Processor):
         limit, sizes = self.options.limit, [self._size(message) for message in args.prompt]
         if sum(sizes) + PER_CONVERSATION <= limit:
             return None
-        systems = sum(size for message, size in zip(args.prompt, sizes, strict=True) if message["role"] == "system")
+        systems = sum(
+            size for message, size in zip(args.prompt, sizes, strict=True) if message["role"] == "system"
+        )
         base = systems + PER_CONVERSATION
-        detail = {"type": "token-limit", "rule": "prompt", "strategy": "block", "where": "input", "limit": limit}
+        detail = {
+            "type": "token-limit",
+            "rule": "prompt",
+            "strategy": "block",
+            "where": "input",
+            "limit": limit,
+        }
         if self.options.strategy == "abort":
-            args.abort(f"The prompt has more than {limit} tokens.", metadata={**detail, "tokens": round(sum(sizes) + PER_CONVERSATION)})
+            args.abort(
+                f"The prompt has more than {limit} tokens.",
+                metadata={**detail, "tokens": round(sum(sizes) + PER_CONVERSATION)},
+            )
         if base >= limit:
-            args.abort(f"The instructions alone have more than {limit} tokens.", metadata={**detail, "systemTokens": round(systems, 1)})
+            args.abort(
+                f"The instructions alone have more than {limit} tokens.",
+                metadata={**detail, "systemTokens": round(systems, 1)},
+            )
         kept = self._kept(args.prompt, sizes, limit - base)
         if not any(args.prompt[at]["role"] != "system" for at in kept):
-            args.abort(f"Not even the last message fits into {limit} tokens.", metadata={**detail, "systemTokens": round(systems, 1)})
+            args.abort(
+                f"Not even the last message fits into {limit} tokens.",
+                metadata={**detail, "systemTokens": round(systems, 1)},
+            )
         return {"prompt": [message for at, message in enumerate(args.prompt) if at in kept]}
 
     def _kept(self, prompt: Prompt, sizes: list[float], room: float) -> set[int]:
@@ -120,7 +137,13 @@ class TokenLimiter(Processor):
 
     def _beyond(self, args: ProcessOutputStreamArgs, part: Chunk, within: int) -> Chunk | None:
         limit = self.options.limit
-        detail = {"type": "token-limit", "rule": "answer", "strategy": "filter", "where": "text", "limit": limit}
+        detail = {
+            "type": "token-limit",
+            "rule": "answer",
+            "strategy": "filter",
+            "where": "text",
+            "limit": limit,
+        }
         if self.options.strategy == "abort":
             args.abort(f"The answer has more than {limit} tokens.", metadata={**detail, "strategy": "block"})
         args.state["over"] = (part.payload or {}).get("id")

@@ -55,7 +55,9 @@ class ToolCallFilter(Processor):
         limit = self.options.filter_after_tool_steps
         if limit is not None:
             steps = [step for step in args.steps if step.tool_calls]
-            return {call.tool_call_id for step in steps[max(0, len(steps) - limit) :] for call in step.tool_calls}
+            return {
+                call.tool_call_id for step in steps[max(0, len(steps) - limit) :] for call in step.tool_calls
+            }
         return {
             part["toolInvocation"]["toolCallId"]
             for message in args.message_list.response
@@ -65,13 +67,20 @@ class ToolCallFilter(Processor):
 
 def _results(prompt: Prompt, gone: set[str]) -> dict[str, str]:
     """A line of text for each call that goes."""
-    results = {part["toolCallId"]: part for message in prompt if message["role"] == "tool" for part in message["content"]}
+    results = {
+        part["toolCallId"]: part
+        for message in prompt
+        if message["role"] == "tool"
+        for part in message["content"]
+    }
     notes: dict[str, str] = {}
     for message in prompt:
         for part in message["content"] if message["role"] == "assistant" else ():
             if part.get("type") == "tool-call" and part["toolCallId"] in gone:
                 value = results.get(part["toolCallId"], {}).get("result")
-                notes[part["toolCallId"]] = f"[{part['toolName']}({_short(part.get('args'))}) gave {_short(value)}]\n"
+                notes[part["toolCallId"]] = (
+                    f"[{part['toolName']}({_short(part.get('args'))}) gave {_short(value)}]\n"
+                )
     return notes
 
 

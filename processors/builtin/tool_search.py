@@ -21,7 +21,9 @@ LOAD: Final = "load_tool"
 NAME_WEIGHT: Final = 3
 WORD: Final = re.compile(r"[^\W_]+")
 CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-HINT: Final = "Most of your tools are hidden. Find them with search_tools, then load the ones you need with load_tool."
+HINT: Final = (
+    "Most of your tools are hidden. Find them with search_tools, then load the ones you need with load_tool."
+)
 
 
 class ToolSearchOptions(Options):
@@ -29,7 +31,9 @@ class ToolSearchOptions(Options):
 
     from_tools: int = Field(8, title="From this many tools on", description="An agent with fewer tools shows them all, without a search.", ge=1, le=10_000)  # fmt: skip
     always: list[str] = Field(default_factory=list, title="Always shown", description="Tools that need not be searched for.", max_length=200)  # fmt: skip
-    top_k: int = Field(5, title="Hits per search", description="So many tools a search finds at most.", ge=1, le=50)
+    top_k: int = Field(
+        5, title="Hits per search", description="So many tools a search finds at most.", ge=1, le=50
+    )
     min_score: float = Field(0.0, title="Lowest score", description="Hits below this score are left out; scores are those of BM25, usually between 0 and 15.", ge=0, json_schema_extra={"x-advanced": True})  # fmt: skip
     auto_load: bool = Field(False, title="Load what was found", description="Load all hits at once, so that load_tool is not needed.")  # fmt: skip
     inject_catalog: bool = Field(False, title="Tell all names", description="Add a list of all tools' names to the instructions.", json_schema_extra={"x-advanced": True})  # fmt: skip
@@ -39,7 +43,10 @@ class ToolIndex:
     """BM25 over names and descriptions; words of the name count three times."""
 
     def __init__(self, tools: dict[str, Any]) -> None:
-        self.words = {name: Counter(_words(name) * NAME_WEIGHT + _words(str(tool.description))) for name, tool in tools.items()}
+        self.words = {
+            name: Counter(_words(name) * NAME_WEIGHT + _words(str(tool.description)))
+            for name, tool in tools.items()
+        }
         self.sizes = {name: sum(words.values()) for name, words in self.words.items()}
         self.average = sum(self.sizes.values()) / max(1, len(self.sizes))
         self.spread = Counter(word for words in self.words.values() for word in words)
@@ -73,15 +80,23 @@ class ToolSearch(Processor):
         self.options = options
 
     def process_input_step(self, args: ProcessInputStepArgs) -> dict[str, Any] | None:
-        allowed = {name: tool for name, tool in _named(args.tools).items() if args.active_tools is None or name in args.active_tools}
+        allowed = {
+            name: tool
+            for name, tool in _named(args.tools).items()
+            if args.active_tools is None or name in args.active_tools
+        }
         if len(allowed) < self.options.from_tools:
             return None
         loaded: set[str] = args.state.setdefault("loaded", set())
         loaded |= _loaded_before(args)
         args.message_list.add_system(HINT, "tool-search")
         if self.options.inject_catalog:
-            args.message_list.add_system("Hidden tools: " + ", ".join(sorted(set(allowed) - loaded)), "tool-search")
-        shown = {name: tool for name, tool in allowed.items() if name in loaded or name in self.options.always}
+            args.message_list.add_system(
+                "Hidden tools: " + ", ".join(sorted(set(allowed) - loaded)), "tool-search"
+            )
+        shown = {
+            name: tool for name, tool in allowed.items() if name in loaded or name in self.options.always
+        }
         for tool in self._meta_tools(allowed, loaded):
             shown[tool.name] = tool
         active = None if args.active_tools is None else list(shown)

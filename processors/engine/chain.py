@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import Any
 
 from processors.engine import hooks as h
-from processors.engine.errors import AuditUnavailable, ContractError
+from processors.engine.errors import ContractError, ProcessorFailed
 from processors.engine.hooks import Stage
 from processors.engine.message_list import MessageList, Source
 from processors.engine.messages import Message, SystemMessage
-from processors.engine.ports import LanguageModel, Prompt
+from processors.engine.ports import Prompt
 from processors.engine.processor import ChainEntry
 from processors.engine.scope import UNCHANGED, RunScope
-from processors.engine.slots import Slot, build_slots
+from processors.engine.slots import Slot, build_slots, groups_of
 from processors.engine.stream_path import StreamPath
-from processors.engine.tripwire import TripWire
 
 log = logging.getLogger("gatehouse.engine")
 
 MESSAGES_ALLOWED = "a list of Messages, the same message_list, {'messages', 'system_messages'} or None"
+ALLOWED_IN_GROUP = "None: processors of one group judge side by side and change nothing"
 STEP_KEYS = frozenset({
     "model", "tool_choice", "active_tools", "tools", "messages", "message_list", "system_messages",
     "provider_options", "model_settings", "structured_output",
@@ -33,7 +32,9 @@ STEP_ALLOWED = f"None, a list of Messages, the same message_list, or a dictionar
 class ChainRunner:
     """The three chains of one run, combined, with their state."""
 
-    def __init__(self, scope: RunScope, stages: dict[Stage, list[ChainEntry]], message_list: MessageList) -> None:
+    def __init__(
+        self, scope: RunScope, stages: dict[Stage, list[ChainEntry]], message_list: MessageList
+    ) -> None:
         self.scope, self.list = scope, message_list
         self.slots = build_slots(stages)
         self.stream = StreamPath(scope, [s for s in self.slots if s.stage == "output"], message_list)
@@ -49,11 +50,16 @@ class ChainRunner:
     def _same_list(self, slot: Slot, hook: str, result: MessageList) -> None:
         if result is not self.list:
             raise ContractError(
-                slot.id, hook, "another MessageList instance", "the message_list it was given; change that one in place"
+                slot.id,
+                hook,
+                "another MessageList instance",
+                "the message_list it was given; change that one in place",
             )
 
     def _messages(self, slot: Slot, hook: str, result: Any, allowed: str) -> list[Message]:
-        if not isinstance(result, list | tuple) or not all(isinstance(message, Message) for message in result):
+        if not isinstance(result, list | tuple) or not all(
+            isinstance(message, Message) for message in result
+        ):
             raise self._wrong(slot, hook, result, allowed)
         return list(result)
 
@@ -68,82 +74,123 @@ class ChainRunner:
                 raise self._wrong(slot, hook, item, "system_messages: SystemMessage objects or strings")
         return made
 
-    async def _apply(
-        self, slot: Slot, hook: str, result: Any, view: Sequence[Message], source: Source, *, empty_means_unchanged: bool
+    def _apply(
+        self,
+        slot: Slot,
+        hook: str,
+        result: Any,
+        view: Sequence[Message],
+        source: Source,
+        *,
+        empty_means_unchanged: bool,
     ) -> None:
-        """Apply a message hook's return. A wrong one is recorded as an error and raised."""
+        """Apply what a message hook returned. Raises ContractError."""
+        if result is None:
+            return
+        if isinstance(result, MessageList):
+            self._same_list(slot, hook, result)
+            return
+        if isinstance(result, dict):
+            if not result or set(result) - {"messages", "system_messages"}:
+                raise self._wrong(slot, hook, result, MESSAGES_ALLOWED)
+            if result.get("system_messages") is not None:
+                self.list.system_messages = self._systems(slot, hook, result["system_messages"])
+            result = result["messages"] if result.get("messages") is not None else list(view)
+        messages = self._messages(slot, hook, result, MESSAGES_ALLOWED)
+        if messages or not empty_means_unchanged:
+            self.list.reconcile(view, messages, source)
+
+    async def _each(
+        self, hook: str, make: Callable[[Slot], Any], apply: Callable[[Slot, Any, Any], None]
+    ) -> None:
+        """Call a hook of the whole chain, one after the other; a group side by side. Wrong returns are recorded."""
+        for group in groups_of(self.with_hook(hook)):
+            if len(group) > 1:
+                await self._side_by_side(group, hook, make)
+                continue
+            slot = group[0]
+            mark = self.list.checkpoint() if slot.entry.on_error == "allow" else None
+            args = make(slot)
+            result = await self.scope.call(slot, hook, args)
+            if result is UNCHANGED:
+                if mark is not None:
+                    self.list.restore(mark)
+                continue
+            try:
+                apply(slot, args, result)
+            except ContractError as error:
+                await self.scope.judge(slot, hook, error, args)
+
+    async def _side_by_side(self, group: list[Slot], hook: str, make: Callable[[Slot], Any]) -> None:
+        """Read-only judges together: the first refusal in list order wins and is what is reported; the rest is ended."""
+        given = [make(slot) for slot in group]
+        tasks = [asyncio.ensure_future(self.scope.attempt(slot, hook, args))
+                 for slot, args in zip(group, given, strict=True)]  # fmt: skip
         try:
-            if result is None or result is UNCHANGED:
-                return
-            if isinstance(result, MessageList):
-                self._same_list(slot, hook, result)
-                return
-            if isinstance(result, dict):
-                if not result or set(result) - {"messages", "system_messages"}:
-                    raise self._wrong(slot, hook, result, MESSAGES_ALLOWED)
-                if "system_messages" in result:
-                    self.list.system_messages = self._systems(slot, hook, result["system_messages"])
-                result = result.get("messages", list(view))
-            messages = self._messages(slot, hook, result, MESSAGES_ALLOWED)
-            if messages or not empty_means_unchanged:
-                self.list.reconcile(view, messages, source)
-        except ContractError as error:
-            await self.scope.judge(slot, hook, error, None)
+            for slot, args, task in zip(group, given, tasks, strict=True):
+                result = await self.scope.settle(slot, hook, await task, args)
+                same = result is self.list or (
+                    isinstance(result, list) and _same_objects(result, args.messages)
+                )
+                if result is not None and result is not UNCHANGED and not same:
+                    await self.scope.judge(
+                        slot, hook, self._wrong(slot, hook, result, ALLOWED_IN_GROUP), args
+                    )
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _systems_now(self) -> list[SystemMessage]:
+        return [SystemMessage(system.text, system.tag) for system in self.list.system_messages]
 
     # ── input chain ────────────────────────────────────────────────────────
     async def input(self) -> None:
         """process_input: once, before the loop."""
         hook = "process_input"
-        for group in _groups(self.with_hook(hook)):
-            views = [self.list.input for _ in group]
 
-            def make(slot: Slot, view: list[Message]) -> Any:
-                return self.scope.args_for(
-                    slot, h.ProcessInputArgs, writer=False, messages=list(view),
-                    system_messages=list(self.list.system_messages), message_list=self.list,
-                )  # fmt: skip
+        def make(slot: Slot) -> Any:
+            return self.scope.args_for(
+                slot, h.ProcessInputArgs, writer=False, messages=self.list.input,
+                system_messages=self._systems_now(), message_list=self.list,
+            )  # fmt: skip
 
-            results = await self._judge_group(group, hook, [make(s, v) for s, v in zip(group, views, strict=True)])
-            for slot, view, result in zip(group, views, results, strict=True):
-                await self._apply(slot, hook, result, view, "input", empty_means_unchanged=False)
+        def apply(slot: Slot, args: Any, result: Any) -> None:
+            self._apply(slot, hook, result, self.list.input, "input", empty_means_unchanged=False)
 
-    async def _judge_group(self, group: list[Slot], hook: str, args: list[Any]) -> list[Any]:
-        """Side by side; the first refusal in list order wins and is the one that is reported."""
-        if len(group) == 1:
-            return [await self.scope.call(group[0], hook, args[0])]
-        calls = [self.scope.call(slot, hook, arg, record_abort=False) for slot, arg in zip(group, args, strict=True)]
-        results = await asyncio.gather(*calls, return_exceptions=True)
-        for slot, arg, result in zip(group, args, results, strict=True):
-            if isinstance(result, TripWire):
-                await self.scope.record_abort(slot, hook, result, arg)
-            if isinstance(result, BaseException):
-                raise result
-        return list(results)
+        await self._each(hook, make, apply)
 
     async def input_step(self, settings: dict[str, Any], common: dict[str, Any], prepare: Any = None) -> None:
         """process_input_step of the chain, then the call's own prepare_step. `settings` is changed in place."""
-        hook = "process_input_step"
-        for slot in self.with_hook(hook):
-            view = self.list.all
-            args = self.scope.args_for(
-                slot, h.ProcessInputStepArgs, messages=list(view), message_list=self.list,
-                system_messages=list(self.list.system_messages), **settings, **common,
-            )  # fmt: skip
-            result = await self.scope.call(slot, hook, args)
-            await self._apply_step(slot, hook, result, view, settings)
-        if prepare is not None:
-            await prepare(self, settings, common)
 
-    async def _apply_step(
-        self, slot: Slot, hook: str, result: Any, view: Sequence[Message], settings: dict[str, Any]
+        def make(slot: Slot) -> Any:
+            return self.scope.args_for(
+                slot, h.ProcessInputStepArgs, messages=self.list.all, message_list=self.list,
+                system_messages=self._systems_now(), **settings, **common,
+            )  # fmt: skip
+
+        def apply(slot: Slot, args: Any, result: Any) -> None:
+            self._apply_step(slot, result, self.list.all, settings)
+
+        await self._each("process_input_step", make, apply)
+        if prepare is not None:
+            await prepare(settings, common)
+
+    async def apply_step(
+        self, slot: Slot, result: Any, view: Sequence[Message], settings: dict[str, Any]
     ) -> None:
-        if not isinstance(result, dict):
-            await self._apply(slot, hook, result, view, "input", empty_means_unchanged=False)
-            return
+        """Apply what prepare_step returned; a wrong return is recorded as an error and raised."""
         try:
-            self.apply_step_object(slot, hook, result, view, settings)
+            self._apply_step(slot, result, view, settings)
         except ContractError as error:
-            await self.scope.judge(slot, hook, error, None)
+            await self.scope.judge(slot, "process_input_step", error, None)
+
+    def _apply_step(self, slot: Slot, result: Any, view: Sequence[Message], settings: dict[str, Any]) -> None:
+        hook = "process_input_step"
+        if isinstance(result, dict):
+            self.apply_step_object(slot, hook, result, view, settings)
+        elif result is not UNCHANGED:
+            self._apply(slot, hook, result, view, "input", empty_means_unchanged=False)
 
     def apply_step_object(
         self, slot: Slot, hook: str, result: dict[str, Any], view: Sequence[Message], settings: dict[str, Any]
@@ -151,9 +198,13 @@ class ChainRunner:
         """The object form of process_input_step's return. Raises ContractError."""
         unknown = set(result) - STEP_KEYS
         if unknown:
-            raise ContractError(slot.id, hook, f"an object with {', '.join(map(repr, sorted(unknown)))}", STEP_ALLOWED)
+            raise ContractError(
+                slot.id, hook, f"an object with {', '.join(map(repr, sorted(unknown)))}", STEP_ALLOWED
+            )
         if "messages" in result and "message_list" in result:
-            raise ContractError(slot.id, hook, "both messages and message_list", "only one of messages and message_list")
+            raise ContractError(
+                slot.id, hook, "both messages and message_list", "only one of messages and message_list"
+            )
         if result.get("message_list") is not None:
             if not isinstance(result["message_list"], MessageList):
                 raise self._wrong(slot, hook, result["message_list"], STEP_ALLOWED)
@@ -172,7 +223,9 @@ class ChainRunner:
         fits: dict[str, Callable[[Any], bool]] = {
             "model": lambda v: isinstance(v, str) or hasattr(v, "stream"),
             "tool_choice": lambda v: v is None or isinstance(v, str | dict),
-            "active_tools": lambda v: v is None or (isinstance(v, list | tuple) and all(isinstance(n, str) for n in v)),
+            "active_tools": lambda v: (
+                v is None or (isinstance(v, list | tuple) and all(isinstance(n, str) for n in v))
+            ),
             "tools": lambda v: isinstance(v, dict | list | tuple),
         }
         check = fits.get(key, lambda v: v is None or isinstance(v, dict))
@@ -219,41 +272,55 @@ class ChainRunner:
     async def output_step(self, values: dict[str, Any]) -> None:
         """process_output_step: after the reply, before any tool runs."""
         hook = "process_output_step"
-        for slot in self.with_hook(hook):
-            view = self.list.all
-            args = self.scope.args_for(
-                slot, h.ProcessOutputStepArgs, messages=list(view), message_list=self.list,
-                system_messages=list(self.list.system_messages), **values,
+
+        def make(slot: Slot) -> Any:
+            return self.scope.args_for(
+                slot, h.ProcessOutputStepArgs, messages=self.list.all, message_list=self.list,
+                system_messages=self._systems_now(), **values,
             )  # fmt: skip
-            result = await self.scope.call(slot, hook, args)
-            await self._apply(slot, hook, result, view, "response", empty_means_unchanged=True)
+
+        def apply(slot: Slot, args: Any, result: Any) -> None:
+            self._apply(slot, hook, result, self.list.all, "response", empty_means_unchanged=True)
+
+        await self._each(hook, make, apply)
 
     async def tool_result(self, values: dict[str, Any], result: Any) -> Any:
         """process_tool_result: chained; returns the value that joins the list."""
-        hook, part = "process_tool_result", self.list.find_tool_invocation(values["tool_call_id"])
-        for slot in self.with_hook(hook):
-            view = self.list.all
-            args = self.scope.args_for(
-                slot, h.ProcessToolResultArgs, messages=list(view), message_list=self.list, result=result,
-                system_messages=list(self.list.system_messages), **values,
+        hook, call_id, now = "process_tool_result", values["tool_call_id"], result
+
+        def make(slot: Slot) -> Any:
+            return self.scope.args_for(
+                slot, h.ProcessToolResultArgs, messages=self.list.all, message_list=self.list, result=now,
+                system_messages=self._systems_now(), **values,
             )  # fmt: skip
-            returned = await self.scope.call(slot, hook, args)
-            await self._apply(slot, hook, returned, view, "response", empty_means_unchanged=True)
-            part = self.list.find_tool_invocation(values["tool_call_id"]) or part
+
+        def apply(slot: Slot, args: Any, returned: Any) -> None:
+            nonlocal now
+            self._apply(slot, hook, returned, self.list.all, "response", empty_means_unchanged=True)
+            part = self.list.find_tool_invocation(call_id)
             if part is not None and part["toolInvocation"].get("state") == "result":
-                result = part["toolInvocation"].get("result")
-        return result
+                now = part["toolInvocation"].get("result")
+
+        await self._each(hook, make, apply)
+        return now
 
     async def output_result(self, result: h.OutputResult) -> None:
         """process_output_result: once, at the end."""
         hook = "process_output_result"
-        for slot in self.with_hook(hook):
-            view = self.list.response
-            args = self.scope.args_for(
-                slot, h.ProcessOutputResultArgs, messages=list(view), message_list=self.list, result=result
+
+        def make(slot: Slot) -> Any:
+            return self.scope.args_for(
+                slot,
+                h.ProcessOutputResultArgs,
+                messages=self.list.response,
+                message_list=self.list,
+                result=result,
             )
-            returned = await self.scope.call(slot, hook, args)
-            await self._apply(slot, hook, returned, view, "response", empty_means_unchanged=True)
+
+        def apply(slot: Slot, args: Any, returned: Any) -> None:
+            self._apply(slot, hook, returned, self.list.response, "response", empty_means_unchanged=True)
+
+        await self._each(hook, make, apply)
 
     # ── error chain ────────────────────────────────────────────────────────
     async def api_error(self, error: Exception, common: dict[str, Any]) -> bool:
@@ -261,30 +328,28 @@ class ChainRunner:
         hook = "process_api_error"
         for slot in self.with_hook(hook):
             args = self.scope.args_for(
-                slot, h.ProcessAPIErrorArgs, error=error, messages=self.list.all, message_list=self.list, **common
+                slot,
+                h.ProcessAPIErrorArgs,
+                error=error,
+                messages=self.list.all,
+                message_list=self.list,
+                **common,
             )
             try:
                 result = await self.scope.call(slot, hook, args)
-            except (TripWire, AuditUnavailable, ContractError):
-                raise
-            except Exception:
+            except ProcessorFailed:
                 log.warning("Error processor %r failed; the original error stays", slot.id, exc_info=True)
                 continue
             if result is None or result is UNCHANGED:
                 continue
             if not isinstance(result, dict) or set(result) - {"retry"}:
-                await self.scope.judge(slot, hook, self._wrong(slot, hook, result, "None or {'retry': bool}"), args)
+                await self.scope.judge(
+                    slot, hook, self._wrong(slot, hook, result, "None or {'retry': bool}"), args
+                )
             elif result.get("retry"):
                 return True
         return False
 
 
-def _groups(slots: list[Slot]) -> list[list[Slot]]:
-    """Neighbours with the same group name together, all others alone."""
-    keyed = groupby(enumerate(slots), key=lambda item: item[1].entry.group or item[0])
-    return [[slot for _, slot in items] for _, items in keyed]
-
-
-def model_id_of(model: LanguageModel | str) -> str:
-    """A model's id, whether it is a client or still a name."""
-    return model if isinstance(model, str) else model.id
+def _same_objects(one: list[Any], other: list[Any]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

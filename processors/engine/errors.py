@@ -6,6 +6,7 @@
     ├── ModelAPIError     the model's provider refused or broke off; `retryable` says whether again may help
     ├── ToolFailed        the model: a tool refused its arguments or failed; the model is told and may go on
     ├── BudgetExceeded    the caller: a limit on steps, tokens, time or cost was reached
+    ├── StructuredOutputInvalid  the model: its answer does not fit the schema the caller gave
     ├── AuditUnavailable  the operator: a violation could not be recorded, so the run stopped
     ├── ProcessorFailed   the operator: a processor raised; nothing unscanned was delivered
     └── RunCancelled      nobody: the caller stopped the run
@@ -36,7 +37,9 @@ class ContractError(GatehouseError):
     code = "processor_contract"
 
     def __init__(self, processor_id: str, hook: str, returned: str, allowed: str) -> None:
-        super().__init__(f"Processor {processor_id!r} broke the contract of {hook}: it returned {returned}. Allowed: {allowed}.")
+        super().__init__(
+            f"Processor {processor_id!r} broke the contract of {hook}: it returned {returned}. Allowed: {allowed}."
+        )
         self.processor_id, self.hook, self.returned, self.allowed = processor_id, hook, returned, allowed
 
 
@@ -79,6 +82,13 @@ class BudgetExceeded(GatehouseError):
     def __init__(self, limit: str, used: float, allowed: float) -> None:
         super().__init__(f"The run's {limit} limit is reached ({used:g} of {allowed:g}).")
         self.limit, self.used, self.allowed = limit, used, allowed
+
+
+class StructuredOutputInvalid(GatehouseError):
+    """A structured answer is no JSON or does not fit its schema, and no retry is left."""
+
+    code = "structured_output"
+    retryable = True
 
 
 class AuditUnavailable(GatehouseError):

@@ -66,7 +66,11 @@ class Usage:
                      self.total_tokens + other.total_tokens)  # fmt: skip
 
     def to_wire(self) -> dict[str, int]:
-        return {"inputTokens": self.input_tokens, "outputTokens": self.output_tokens, "totalTokens": self.total_tokens}
+        return {
+            "inputTokens": self.input_tokens,
+            "outputTokens": self.output_tokens,
+            "totalTokens": self.total_tokens,
+        }
 
     @classmethod
     def from_wire(cls, wire: dict[str, Any] | None) -> Usage:

@@ -6,9 +6,18 @@ Look-ups go by id and cost the same for ten messages as for ten thousand; nothin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from processors.engine.messages import Message, Part, SystemMessage, assistant_message, user_message
+from processors.engine.messages import (
+    Message,
+    MessageContent,
+    Part,
+    Role,
+    SystemMessage,
+    assistant_message,
+    user_message,
+)
 from processors.engine.ports import Prompt
 from processors.engine.prompt import prompt_of
 
@@ -67,9 +76,9 @@ class MessageList:
         """Add messages at the end. A message whose id is known replaces the one that is there, in its place and source."""
         if isinstance(messages, Message | str):
             messages = [messages]
-        for message in messages:
-            if isinstance(message, str):
-                message = assistant_message(message) if source == "response" else user_message(message)
+        make = assistant_message if source == "response" else user_message
+        for given in messages:
+            message = make(given) if isinstance(given, str) else given
             if message.role == "system":
                 self.add_system(message.text)
                 continue
@@ -90,7 +99,10 @@ class MessageList:
         """The part that holds a tool call, newest first."""
         for message in reversed(self._messages.values()):
             for part in message.content.parts:
-                if part.get("type") == "tool-invocation" and part["toolInvocation"]["toolCallId"] == tool_call_id:
+                if (
+                    part.get("type") == "tool-invocation"
+                    and part["toolInvocation"]["toolCallId"] == tool_call_id
+                ):
                     return part
         return None
 
@@ -112,24 +124,69 @@ class MessageList:
         return True
 
     def reconcile(self, view: Sequence[Message], returned: Sequence[Message], source: Source) -> None:
-        """Make the list say what a hook returned for its view: gone, changed and new messages, in the order returned."""
-        seen = {message.id for message in view}
-        kept = [message for message in returned if message.role != "system"]
+        """Make the list say what a hook returned for its view: gone, changed and new messages, in the order returned.
+
+        Messages outside the view keep their places; a returned one keeps the source it had, a new one gets `source`.
+        """
+        arriving: dict[str, Message] = {}
         for message in returned:
             if message.role == "system":
                 self.add_system(message.text)
-        sources = {m.id: self._sources.get(m.id, source) for m in kept}
+            else:
+                arriving[message.id] = message
+        sources = {id: self._sources.get(id, source) for id in arriving}
+        seen = {message.id for message in view} | set(arriving)
+        places = [id for id in self._messages if id in seen]
+        last, coming = (places[-1] if places else None), iter(arriving.values())
         order: dict[str, Message] = {}
-        placed = False
-        arriving = {message.id for message in kept}
         for id, message in self._messages.items():
-            if id in seen or id in arriving:
-                if not placed and id in seen:
-                    placed = True
-                    order.update((m.id, m) for m in kept)
+            if id not in seen:
+                order[id] = message
                 continue
-            order[id] = message
-        if not placed:
-            order.update((m.id, m) for m in kept)
+            placed = next(coming, None)
+            if placed is not None:
+                order[placed.id] = placed
+            if id == last:
+                order.update((rest.id, rest) for rest in coming)
+        order.update((rest.id, rest) for rest in coming)
         self._sources = {id: sources.get(id) or self._sources[id] for id in order}
         self._messages = order
+
+    # ── rolling back ───────────────────────────────────────────────────────
+    def ids(self) -> set[str]:
+        """The ids of all messages."""
+        return set(self._messages)
+
+    def checkpoint(self) -> Checkpoint:
+        """The list as it is, to come back to. Later edits in place don't reach it."""
+        kept = [(message, message.role, _copied(message.content)) for message in self._messages.values()]
+        systems = [SystemMessage(system.text, system.tag) for system in self.system_messages]
+        return Checkpoint(kept, dict(self._sources), systems)
+
+    def restore(self, mark: Checkpoint) -> None:
+        """Come back to a checkpoint: the same message objects, with the content they had."""
+        for message, role, content in mark.messages:
+            message.role = role
+            message.content.parts[:] = content.parts
+            message.content.legacy, message.content.metadata = content.legacy, content.metadata
+        self._messages = {message.id: message for message, _, _ in mark.messages}
+        self._sources = dict(mark.sources)
+        self.system_messages = mark.systems
+
+
+@dataclass(slots=True, frozen=True)
+class Checkpoint:
+    """What `MessageList.checkpoint` keeps. It is used up by `restore`."""
+
+    messages: list[tuple[Message, Role, MessageContent]]
+    sources: dict[str, Source]
+    systems: list[SystemMessage]
+
+
+def _copied(content: MessageContent) -> MessageContent:
+    """A copy with parts of its own. A tool call is one level deeper; all other values are replaced, never edited."""
+    parts = [dict(part) for part in content.parts]
+    for part in parts:
+        if "toolInvocation" in part:
+            part["toolInvocation"] = dict(part["toolInvocation"])
+    return MessageContent(parts, legacy=content.legacy, metadata=dict(content.metadata))

@@ -37,7 +37,11 @@ class MessageContent:
     __slots__ = ("legacy", "metadata", "parts")
 
     def __init__(
-        self, parts: list[Part] | None = None, *, legacy: str | None = None, metadata: dict[str, Any] | None = None
+        self,
+        parts: list[Part] | None = None,
+        *,
+        legacy: str | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
         self.parts: list[Part] = parts if parts is not None else []
         self.legacy = legacy
@@ -46,7 +50,11 @@ class MessageContent:
     @property
     def content(self) -> str:
         """The flat text: the text parts joined, else the flat text of an older record, else empty."""
-        texts = [part["text"] for part in self.parts if part.get("type") == "text" and isinstance(part.get("text"), str)]
+        texts = [
+            part["text"]
+            for part in self.parts
+            if part.get("type") == "text" and isinstance(part.get("text"), str)
+        ]
         return "".join(texts) or (self.legacy or "")
 
 

@@ -39,7 +39,9 @@ class Processor:
     on_violation: OnViolation | None = None
     _name: str | None = None
 
-    def __init__(self, id: str | None = None, *, name: str | None = None, on_violation: OnViolation | None = None) -> None:
+    def __init__(
+        self, id: str | None = None, *, name: str | None = None, on_violation: OnViolation | None = None
+    ) -> None:
         if id is not None:
             self.id = id
         if name is not None:

@@ -9,11 +9,12 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, NoReturn
 
 from processors.engine.chunks import Chunk
-from processors.engine.errors import AuditUnavailable, ContractError, ProcessorFailed
-from processors.engine.hooks import HookArgs, RequestContext
+from processors.engine.errors import AuditUnavailable, ContractError, ProcessorFailed, RunCancelled
+from processors.engine.hooks import HookArgs, ProcessOutputStreamArgs, RequestContext
 from processors.engine.ports import AbortSignal, AuditEntry, AuditSink, Outcome
 from processors.engine.slots import Slot
 from processors.engine.tripwire import ProcessorViolation, TripWire
@@ -28,6 +29,15 @@ class _Unchanged:
 UNCHANGED: Final = _Unchanged()
 
 
+class Raised:
+    """An exception that a hook raised, not judged yet."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 class _Done:
     """An awaitable that is already done: `await writer.custom(…)` costs nothing."""
 
@@ -39,14 +49,16 @@ class _Done:
 DONE: Final = _Done()
 
 
-def abort_for(processor_id: str) -> Callable[..., NoReturn]:
+def abort_for(slot: Slot) -> Callable[..., NoReturn]:
     """The `abort` that a processor's hooks receive."""
 
     def abort(reason: str | None = None, *, retry: bool = False, metadata: Any = None) -> NoReturn:
-        raise TripWire(
-            reason if reason is not None else f"Tripwire triggered by {processor_id}",
-            retry=retry, metadata=metadata, processor_id=processor_id,
+        trip = TripWire(
+            reason if reason is not None else f"Tripwire triggered by {slot.id}",
+            retry=retry, metadata=metadata, processor_id=slot.id,
         )  # fmt: skip
+        slot.pending.append(trip)
+        raise trip
 
     return abort
 
@@ -67,7 +79,9 @@ class Writer:
 
     __slots__ = ("_author", "_emit", "_run_id", "_slot")
 
-    def __init__(self, emit: Callable[[Chunk, Slot | None], None], run_id: str, author: str, slot: Slot | None) -> None:
+    def __init__(
+        self, emit: Callable[[Chunk, Slot | None], None], run_id: str, author: str, slot: Slot | None
+    ) -> None:
         self._emit, self._run_id, self._author, self._slot = emit, run_id, author, slot
 
     def custom(self, chunk: Chunk | dict[str, Any], *_: Any, **options: Any) -> Awaitable[None]:
@@ -81,7 +95,9 @@ class RunScope:
     def __init__(
         self, *, run_id: str, request_context: RequestContext, tracing_context: Any, abort_signal: AbortSignal,
         audit: AuditSink | None, emit: Callable[[Chunk, Slot | None], None],
+        hold: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:  # fmt: skip
+        self._hold = hold
         self.run_id, self.request_context, self.tracing_context = run_id, request_context, tracing_context
         self.abort_signal, self.audit, self.emit = abort_signal, audit, emit
         self.retry_count = 0
@@ -96,10 +112,12 @@ class RunScope:
         if common is None:
             common = self._common[slot.index] = {
                 "state": slot.state, "request_context": self.request_context, "tracing_context": self.tracing_context,
-                "abort_signal": self.abort_signal, "abort": abort_for(slot.id),
-                "report_violation": self._reporter(slot), "writer": Writer(self.emit, self.run_id, slot.id, slot),
+                "abort_signal": self.abort_signal, "abort": abort_for(slot),
+                "report_violation": self._reporter(slot), "writer": Writer(self.emit, self.run_id, slot.id, None),
             }  # fmt: skip
         given = {**common, "retry_count": self.retry_count, **values}
+        if kind is ProcessOutputStreamArgs:
+            given["writer"] = Writer(self.emit, self.run_id, slot.id, slot)
         if not writer:
             given["writer"] = None
         return kind(**given)
@@ -111,8 +129,12 @@ class RunScope:
 
         return report
 
-    async def call(self, slot: Slot, hook: str, args: Any, *, record_abort: bool = True) -> Any:
+    async def call(self, slot: Slot, hook: str, args: Any) -> Any:
         """Call a hook and judge how it ended. Raises TripWire, ContractError, ProcessorFailed, AuditUnavailable."""
+        return await self.settle(slot, hook, await self.attempt(slot, hook, args), args)
+
+    async def attempt(self, slot: Slot, hook: str, args: Any) -> Any:
+        """Call a hook; what it raises comes back wrapped in `Raised`. Nothing is judged or recorded yet."""
         slot.stats.evaluated += 1
         start = time.perf_counter()
         try:
@@ -120,25 +142,31 @@ class RunScope:
             if hook in slot.async_hooks or inspect.isawaitable(result):
                 result = await result
         except Exception as error:
-            slot.stats.seconds += time.perf_counter() - start
-            return await self.judge(slot, hook, error, args, record_abort=record_abort)
-        slot.stats.seconds += time.perf_counter() - start
+            return Raised(error)
+        finally:
+            slot.last_seconds = time.perf_counter() - start
+            slot.stats.seconds += slot.last_seconds
+        return result
+
+    async def settle(self, slot: Slot, hook: str, result: Any, args: Any) -> Any:
+        """Judge and record what `attempt` gave; returns the hook's result."""
+        if result.__class__ is Raised:
+            return await self.judge(slot, hook, result.error, args)
         if slot.pending:
             await self.flush(slot, hook, args)
         return result
 
-    async def judge(
-        self, slot: Slot, hook: str, error: Exception, args: Any, *, record_abort: bool = True
-    ) -> _Unchanged:
+    async def judge(self, slot: Slot, hook: str, error: Exception, args: Any) -> _Unchanged:
         """What an exception in a hook means. Returns UNCHANGED only where the admin lets content pass."""
+        if error in slot.pending:
+            slot.pending.remove(error)  # type: ignore[arg-type]
         if slot.pending:
             await self.flush(slot, hook, args)
         if isinstance(error, TripWire):
             error.processor_id = error.processor_id or slot.id
-            if record_abort:
-                await self.record_abort(slot, hook, error, args)
+            await self.record_abort(slot, hook, error, args)
             raise error
-        if isinstance(error, AuditUnavailable):
+        if isinstance(error, AuditUnavailable | RunCancelled):
             raise error
         slot.stats.errors += 1
         words = f"{type(error).__name__} in {hook}"
@@ -160,9 +188,12 @@ class RunScope:
         await self.record(slot, hook, violation, "violation", action, args)
 
     async def flush(self, slot: Slot, hook: str, args: Any) -> None:
-        """Record what a hook reported without stopping, before its result is used."""
+        """Record what a hook reported without stopping, before its result is used. A swallowed abort is raised again."""
         while slot.pending:
             violation = slot.pending.pop(0)
+            if isinstance(violation, TripWire):
+                await self.record_abort(slot, hook, violation, args)
+                raise violation
             slot.stats.violations += 1
             detail = violation.detail
             action = str(detail.get("strategy", "warn")) if isinstance(detail, dict) else "warn"
@@ -190,11 +221,12 @@ class RunScope:
         entry = AuditEntry(
             outcome, action, violation, hook, self.run_id, slot.index, self.step_number, self.retry_count,
             getattr(args, "tool_name", None), getattr(args, "tool_call_id", None), self.delivered_chars,
-            origin=slot.entry.origin,
+            duration_ms=round(slot.last_seconds * 1000, 3) if slot.last_seconds else None, origin=slot.entry.origin,
         )  # fmt: skip
-        try:
-            await self.audit.record(entry)
-        except Exception as error:
-            raise AuditUnavailable(
-                "The violation could not be recorded in the audit trail, so the run was stopped. Try again later."
-            ) from error
+        with self._hold():
+            try:
+                await self.audit.record(entry)
+            except Exception as error:
+                raise AuditUnavailable(
+                    "The violation could not be recorded in the audit trail, so the run was stopped. Try again later."
+                ) from error

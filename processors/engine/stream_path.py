@@ -1,24 +1,31 @@
 """The road of a chunk through the output chain.
 
 Everything that can be decided once per run is decided here once: which processors have the hook, and the one argument
-object each of them is given again and again. Per chunk there is one loop of plain calls.
+object each of them is given again and again. Per chunk there is one loop of plain calls; whatever is not plain (an
+awaitable, a list, an exception, a data part, a group) takes the slower road below it, which does the same work.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Awaitable
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from processors.engine.chunks import DATA_PREFIX, Chunk
 from processors.engine.errors import ContractError
 from processors.engine.hooks import ProcessOutputStreamArgs
 from processors.engine.message_list import MessageList
-from processors.engine.scope import UNCHANGED, RunScope
-from processors.engine.slots import Slot
+from processors.engine.scope import UNCHANGED, Raised, RunScope
+from processors.engine.slots import Slot, groups_of
 
 HOOK = "process_output_stream"
 ALLOWED = "the chunk, a changed Chunk, a list of Chunks, or None to drop it"
+ALLOWED_IN_GROUP = "the chunk it was given: processors of one group judge side by side and change nothing"
+SAMPLE = 15
+"""Every 16th chunk is timed, and counts for sixteen."""
 
 
 class StreamPath:
@@ -26,140 +33,178 @@ class StreamPath:
 
     def __init__(self, scope: RunScope, slots: list[Slot], message_list: MessageList) -> None:
         self.scope = scope
-        self.parts: list[Chunk] = []
         self.slots = [slot for slot in slots if HOOK in slot.hooks]
-        self.args = [
-            scope.args_for(slot, ProcessOutputStreamArgs, part=None, stream_parts=self.parts, message_list=message_list)
+        self.args: list[ProcessOutputStreamArgs] = [
+            scope.args_for(
+                slot, ProcessOutputStreamArgs, part=None, stream_parts=[], message_list=message_list
+            )
             for slot in self.slots
         ]
-        self.hooks = [slot.hooks[HOOK] for slot in self.slots]
-        self.steps = list(zip(self.hooks, self.args, self.slots, strict=True))
+        self.hooks = [_careful(slot.hooks[HOOK]) if slot.entry.on_error == "allow" else slot.hooks[HOOK]
+                      for slot in self.slots]  # fmt: skip
+        self.steps = [
+            (hook, args, slot.pending, args.stream_parts.append)
+            for hook, args, slot in zip(self.hooks, self.args, self.slots, strict=True)
+        ]
         self.takes_data = [bool(getattr(slot.processor, "process_data_parts", False)) for slot in self.slots]
-        for slot in self.slots:
-            slot.stats.evaluated += 1
+        place = {slot: at for at, slot in enumerate(self.slots)}
+        self.groups = [[place[slot] for slot in group] for group in groups_of(self.slots)]
+        self.plain = all(len(group) == 1 for group in self.groups)
+        self._marks: list[int] = [0] * len(self.slots)
+        self._seen = 0
 
     def retries_changed(self) -> None:
         """Tell the reused argument objects the new retry count."""
         for args in self.args:
             args.retry_count = self.scope.retry_count
 
+    def mark(self) -> None:
+        """An attempt begins here."""
+        self._marks = [len(args.stream_parts) for args in self.args]
+
+    def rewind(self) -> None:
+        """The attempt is refused: its parts are forgotten."""
+        for args, length in zip(self.args, self._marks, strict=True):
+            del args.stream_parts[length:]
+
     async def push(self, part: Chunk) -> list[Chunk]:
         """What the client gets for a chunk: none, one or several chunks. Raises TripWire and the engine's errors."""
-        self.parts.append(part)
-        if part.type.startswith(DATA_PREFIX):
-            return await self.push_data(part, None)
+        seen = self._seen
+        self._seen = seen + 1
+        if not seen & SAMPLE or not self.plain or part.type.startswith(DATA_PREFIX):
+            if not seen:
+                for slot in self.slots:
+                    slot.stats.evaluated += 1
+            return await self._from(0, [part], timed=not seen & SAMPLE)
         at = 0
-        try:
-            for hook, args, slot in self.steps:
-                args.part = part
+        for hook, args, pending, note in self.steps:
+            args.part = part
+            note(part)
+            try:
                 result = hook(args)
-                if slot.pending:
-                    await self.scope.flush(slot, HOOK, args)
-                if result is part:
-                    at += 1
-                    continue
-                if result.__class__ is Chunk:
-                    part = result
-                    at += 1
-                    continue
+            except Exception as error:
+                return await self._from(at + 1, await self._judged(at, part, error))
+            if pending:
+                await self.scope.flush(self.slots[at], HOOK, args)
+            at += 1
+            if result is part:
+                continue
+            if result.__class__ is not Chunk:
                 if result is None:
                     return []
-                return await self._slowly(at, part, result)
-        except Exception as error:
-            if at >= len(self.slots) or getattr(error, "_judged", False):
-                raise
-            return await self._failed(at, part, error)
+                return await self._from(at, await self._finished(at - 1, part, result))
+            part = result
         return [part]
 
-    async def _failed(self, at: int, part: Chunk, error: Exception) -> list[Chunk]:
-        """A hook raised: a verdict or an error; where the admin allows it the chunk goes on unscanned."""
-        try:
-            await self.scope.judge(self.slots[at], HOOK, error, self.args[at])
-        except Exception as judged:
-            judged._judged = True  # type: ignore[attr-defined]
-            raise
-        out: list[Chunk] = []
-        for chunk in _unscanned(part, error):
-            out.extend(await self._from(at + 1, chunk))
-        return out
+    async def push_data(self, part: Chunk, seen_by: frozenset[Slot] = frozenset()) -> list[Chunk]:
+        """A data part: only processors that opted in see it, and none of those whose handling led to it."""
+        return await self._from(0, [part], seen_by)
 
-    async def _from(self, at: int, part: Chunk) -> list[Chunk]:
-        """The rest of the road, for a chunk that an earlier processor released."""
-        out = [part]
-        for index in range(at, len(self.slots)):
+    # ── the slower road ────────────────────────────────────────────────────
+    async def _from(
+        self, start: int, parts: list[Chunk], seen_by: frozenset[Slot] = frozenset(), *, timed: bool = False
+    ) -> list[Chunk]:
+        """The rest of the road, from the slot `start` on."""
+        for group in self.groups:
+            if group[-1] < start or not parts:
+                continue
+            members = [at for at in group if at >= start]
             fed: list[Chunk] = []
-            for chunk in out:
-                if chunk.type.startswith(DATA_PREFIX) and not self.takes_data[index]:
+            for chunk in parts:
+                data = chunk.type.startswith(DATA_PREFIX)
+                judges = [at for at in members
+                          if not data or (self.takes_data[at] and self.slots[at] not in seen_by)]  # fmt: skip
+                if not judges:
                     fed.append(chunk)
+                elif len(judges) == 1:
+                    fed.extend(await self._one(judges[0], chunk, timed))
                 else:
-                    fed.extend(await self._one(index, chunk))
-            out = fed
-        return out
+                    await self._side_by_side(judges, chunk)
+                    fed.append(chunk)
+            parts = fed
+        return parts
 
-    async def _one(self, index: int, part: Chunk) -> list[Chunk]:
-        args, slot = self.args[index], self.slots[index]
+    def _call(self, at: int, part: Chunk) -> Any:
+        args = self.args[at]
         args.part = part
+        args.stream_parts.append(part)
+        return self.hooks[at](args)
+
+    async def _one(self, at: int, part: Chunk, timed: bool) -> list[Chunk]:
+        start = time.perf_counter()
         try:
-            result = self.hooks[index](args)
+            result = self._call(at, part)
             if inspect.isawaitable(result):
                 result = await result
         except Exception as error:
-            try:
-                answer = await self.scope.judge(slot, HOOK, error, args)
-            except Exception as judged:
-                judged._judged = True  # type: ignore[attr-defined]
-                raise
-            return _unscanned(part, error) if answer is UNCHANGED else []
-        if slot.pending:
-            await self.scope.flush(slot, HOOK, args)
-        return self._chunks(slot, result)
+            return await self._judged(at, part, error)
+        if timed:
+            self.slots[at].stats.seconds += (time.perf_counter() - start) * (SAMPLE + 1)
+        if self.slots[at].pending:
+            await self.scope.flush(self.slots[at], HOOK, self.args[at])
+        return await self._chunks(at, result)
 
-    async def _slowly(self, at: int, part: Chunk, result: Any) -> list[Chunk]:
-        """A hook answered with an awaitable or a list: finish it and send each chunk down the rest of the road."""
-        slot, args = self.slots[at], self.args[at]
+    async def _finished(self, at: int, part: Chunk, result: Any) -> list[Chunk]:
+        """A hook answered with an awaitable, a list, or something it may not."""
         if inspect.isawaitable(result):
             try:
-                result = await _finish(result)
+                result = await result
             except Exception as error:
-                return await self._failed(at, part, error)
-            if slot.pending:
-                await self.scope.flush(slot, HOOK, args)
-        out: list[Chunk] = []
-        try:
-            for chunk in self._chunks(slot, result):
-                out.extend(await self._from(at + 1, chunk))
-        except Exception as judged:
-            judged._judged = True  # type: ignore[attr-defined]
-            raise
-        return out
+                return await self._judged(at, part, error)
+            if self.slots[at].pending:
+                await self.scope.flush(self.slots[at], HOOK, self.args[at])
+        return await self._chunks(at, result)
 
-    def _chunks(self, slot: Slot, result: Any) -> list[Chunk]:
+    async def _judged(self, at: int, part: Chunk, error: Exception) -> list[Chunk]:
+        """A verdict or an error is raised; where the admin lets it, the chunk goes on unscanned."""
+        await self.scope.judge(self.slots[at], HOOK, error, self.args[at])
+        held = list(getattr(error, "held", ()))
+        return held if getattr(error, "takes_part", False) else [*held, part]
+
+    async def _chunks(self, at: int, result: Any, allowed: str = ALLOWED) -> list[Chunk]:
         if result is None:
             return []
         if isinstance(result, Chunk):
             return [result]
         if isinstance(result, list | tuple) and all(isinstance(chunk, Chunk) for chunk in result):
             return list(result)
-        raise ContractError(slot.id, HOOK, f"{type(result).__name__} {result!r:.80}", ALLOWED)
+        slot = self.slots[at]
+        error = ContractError(slot.id, HOOK, f"{type(result).__name__} {result!r:.80}", allowed)
+        await self.scope.judge(slot, HOOK, error, self.args[at])
+        return []
 
-    async def push_data(self, part: Chunk, author: Slot | None) -> list[Chunk]:
-        """A data part: only processors that opted in see it, and its author not again (no recursion)."""
-        out = [part]
-        for index, slot in enumerate(self.slots):
-            if not self.takes_data[index] or slot is author:
-                continue
-            fed: list[Chunk] = []
-            for chunk in out:
-                fed.extend(await self._one(index, chunk))
-            out = fed
-        return out
+    async def _side_by_side(self, judges: list[int], part: Chunk) -> None:
+        """Read-only judges look at one chunk together; the first refusal in list order wins, the rest is ended."""
+
+        async def look(at: int) -> Any:
+            try:
+                result = self._call(at, part)
+                return await result if inspect.isawaitable(result) else result
+            except Exception as error:
+                return Raised(error)
+
+        tasks = [asyncio.ensure_future(look(at)) for at in judges]
+        try:
+            for at, task in zip(judges, tasks, strict=True):
+                slot, result = self.slots[at], await task
+                result = await self.scope.settle(slot, HOOK, result, self.args[at])
+                if result is not self.args[at].part and result is not UNCHANGED:
+                    error = ContractError(
+                        slot.id, HOOK, f"{type(result).__name__} {result!r:.80}", ALLOWED_IN_GROUP
+                    )
+                    await self.scope.judge(slot, HOOK, error, self.args[at])
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _unscanned(part: Chunk, error: Exception) -> list[Chunk]:
-    """What passes where the admin lets it: what the processor held (`error.held`), then the chunk unless it is in there."""
-    held = list(getattr(error, "held", ()))
-    return held if getattr(error, "takes_part", False) else [*held, part]
+def _careful(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """For a processor that may let content pass when it fails: it gets a copy, so that a half-done edit is undone."""
 
+    def call(args: ProcessOutputStreamArgs) -> Any:
+        part = args.part
+        args.part = replace(part, payload=dict(part.payload) if part.payload is not None else None)
+        return hook(args)
 
-async def _finish(result: Awaitable[Any]) -> Any:
-    return await result
+    return call

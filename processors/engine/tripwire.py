@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 
-class TripWire(Exception):  # noqa: N818 - the contract's word; it is a verdict, not an error
+class TripWire(Exception):
     """Raised by `abort`. A processor may also raise it itself; the engine then fills in its id.
 
     reason: shown to the client. retry: ask for the same step again. metadata: travels in the tripwire chunk.
@@ -32,7 +32,9 @@ class Tripwire:
 class Abort(Protocol):
     """`abort(reason, retry=…, metadata=…)`: raises TripWire, never returns."""
 
-    def __call__(self, reason: str | None = None, *, retry: bool = False, metadata: Any = None) -> NoReturn: ...
+    def __call__(
+        self, reason: str | None = None, *, retry: bool = False, metadata: Any = None
+    ) -> NoReturn: ...
 
 
 @dataclass(slots=True, frozen=True)

@@ -37,7 +37,9 @@ def test_the_key_itself_is_stored_nowhere(alice) -> None:
     assert secret.rsplit("_", 1)[1] not in row
 
 
-@pytest.mark.parametrize("secret", ["", "gh_", "Bearer x", "gh_00000000_" + "A" * 43, "gh_\x00", "x" * 10_000])
+@pytest.mark.parametrize(
+    "secret", ["", "gh_", "Bearer x", "gh_00000000_" + "A" * 43, "gh_\x00", "x" * 10_000]
+)
 def test_what_is_no_key_opens_nothing(alice, secret) -> None:
     api_key_create(owner=alice, name="help centre")
     assert api_key_authenticate(secret=secret) is None

@@ -30,7 +30,15 @@ def person(role: str = "") -> User:
 )  # fmt: skip
 def test_what_a_role_may_do(role, actions) -> None:
     user = person(role)
-    every = {"agent.edit", "agent.publish", "guardrail.edit", "guardrail.edit_mandatory", "audit.read", "audit.review", "credential.edit"}
+    every = {
+        "agent.edit",
+        "agent.publish",
+        "guardrail.edit",
+        "guardrail.edit_mandatory",
+        "audit.read",
+        "audit.review",
+        "credential.edit",
+    }
     assert {action for action in every if can(user, action)} == actions
 
 

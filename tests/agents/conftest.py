@@ -73,7 +73,11 @@ def script(db: None) -> Scripts:
 
 def guardrail(kind: str, slug: str, **data: Any) -> Processor:
     """A saved guardrail."""
-    return processor_save(actor=None, processor=None, data={"slug": slug, "kind": kind, "name": slug.replace("-", " ").capitalize(), **data})
+    return processor_save(
+        actor=None,
+        processor=None,
+        data={"slug": slug, "kind": kind, "name": slug.replace("-", " ").capitalize(), **data},
+    )
 
 
 def forbids(*words: str, slug: str = "forbidden", **data: Any) -> Processor:
@@ -81,7 +85,13 @@ def forbids(*words: str, slug: str = "forbidden", **data: Any) -> Processor:
     return guardrail("block-list", slug, options={"words": list(words), "strategy": "block"}, **data)
 
 
-def published(slug: str = "helper", *, chain: dict[str, list[Processor]] | None = None, tools: list[dict[str, Any]] | None = None, **values: Any) -> Agent:
+def published(
+    slug: str = "helper",
+    *,
+    chain: dict[str, list[Processor]] | None = None,
+    tools: list[dict[str, Any]] | None = None,
+    **values: Any,
+) -> Agent:
     """A live agent on the scripted model."""
     agent = Agent.objects.create(slug=slug, name=slug.capitalize(), model="scripted/test", **values)
     for stage, guardrails in (chain or {}).items():
@@ -148,7 +158,9 @@ def breaking_kind() -> Iterator[str]:
         def process_output_stream(self, args: Any) -> Any:
             raise RuntimeError("out of order")
 
-    kind = ProcessorKind("breaks", "Breaks", "Raises.", Options, lambda id, options, context: Breaks(id), frozenset({"output"}))
+    kind = ProcessorKind(
+        "breaks", "Breaks", "Raises.", Options, lambda id, options, context: Breaks(id), frozenset({"output"})
+    )
     registry.register(kind)
     yield kind.slug
     del registry._kinds[kind.slug]
@@ -158,7 +170,9 @@ def breaking_kind() -> Iterator[str]:
 def locked_trail(db: None) -> Iterator[None]:
     """The audit's table refuses every new row."""
     with connection.cursor() as cursor:
-        cursor.execute("CREATE TRIGGER locked BEFORE INSERT ON audit_violation FOR EACH ROW EXECUTE FUNCTION audit_refuse()")
+        cursor.execute(
+            "CREATE TRIGGER locked BEFORE INSERT ON audit_violation FOR EACH ROW EXECUTE FUNCTION audit_refuse()"
+        )
     yield
     with connection.cursor() as cursor:
         cursor.execute("DROP TRIGGER locked ON audit_violation")

@@ -63,7 +63,9 @@ def test_a_repeated_client_id_gives_the_first_run(alice, agent) -> None:
 def test_the_same_id_sent_eight_times_at_once_makes_one_run(alice, agent) -> None:
     def start(_: int) -> Any:
         try:
-            return run_start(user=alice, agent_slug="helper", text="Hello", idempotency_key="k", channel="test").pk
+            return run_start(
+                user=alice, agent_slug="helper", text="Hello", idempotency_key="k", channel="test"
+            ).pk
         finally:
             connection.close()
 
@@ -105,11 +107,22 @@ def test_two_messages_on_one_thread_are_answered_one_after_the_other(alice, agen
 def test_the_second_run_remembers_the_first_and_not_the_third(alice, agent, script) -> None:
     script(lambda request: [Pause(0.05), *says("All right.")])
     first = ask(alice, "one")
-    runs = [first, ask(alice, "two", thread_id=first.thread_id), ask(alice, "three", thread_id=first.thread_id)]
+    runs = [
+        first,
+        ask(alice, "two", thread_id=first.thread_id),
+        ask(alice, "three", thread_id=first.thread_id),
+    ]
     for run in runs:
         finish(run)
-    prompts = [[part["text"] for message in model.requests[0].prompt for part in message["content"]] for model in script.models]
-    assert prompts == [["one"], ["one", "All right.", "two"], ["one", "All right.", "two", "All right.", "three"]]
+    prompts = [
+        [part["text"] for message in model.requests[0].prompt for part in message["content"]]
+        for model in script.models
+    ]
+    assert prompts == [
+        ["one"],
+        ["one", "All right.", "two"],
+        ["one", "All right.", "two", "All right.", "three"],
+    ]
 
 
 def test_an_agent_may_refuse_a_second_message_meanwhile(alice, script) -> None:
@@ -157,7 +170,13 @@ def test_text_that_postgres_cannot_hold_is_cleaned(alice, agent, script) -> None
 def test_a_caller_may_bring_earlier_messages_and_a_system_text(alice, agent, script) -> None:
     script(says("Fine."))
     history = [{"role": "user", "text": "I am Alice."}, {"role": "assistant", "text": "Hello."}]
-    finish(ask(alice, "Who am I?", overrides={"history": history, "system": "Be brief.", "model_settings": {"temperature": 0}}))
+    finish(
+        ask(
+            alice,
+            "Who am I?",
+            overrides={"history": history, "system": "Be brief.", "model_settings": {"temperature": 0}},
+        )
+    )
     request = script.models[0].requests[0]
     assert [message["role"] for message in request.prompt] == ["system", "user", "assistant", "user"]
     assert request.settings["temperature"] == 0

@@ -198,7 +198,9 @@ def test_without_a_broker_the_model_is_told(alice, script, counting, monkeypatch
     assert Run.objects.get().text == "Later, then."
 
 
-def test_a_lost_call_goes_back_into_the_queue_three_times_at_most(alice, counting, script, monkeypatch) -> None:
+def test_a_lost_call_goes_back_into_the_queue_three_times_at_most(
+    alice, counting, script, monkeypatch
+) -> None:
     sent: list[str] = []
     monkeypatch.setattr(run_tool_call, "apply_async", lambda *, args, **_: sent.append(args[0]))
     published("counter", tools=[counted(is_idempotent=True)])

@@ -120,7 +120,11 @@ def test_a_gap_in_the_stream_is_not_read_over(alice, agent, script) -> None:
     live_logs.clear()
     client = redis_client()
     client.delete(key_of(run.pk))
-    client.xadd(key_of(run.pk), {"n": 7, "c": json.dumps([{"type": "text-delta", "payload": {"text": "half"}}])}, id="7-0")
+    client.xadd(
+        key_of(run.pk),
+        {"n": 7, "c": json.dumps([{"type": "text-delta", "payload": {"text": "half"}}])},
+        id="7-0",
+    )
     assert text_of(follow(run)) == "Whole again."
 
 
@@ -140,7 +144,9 @@ def test_refused_text_is_in_no_log(alice, script) -> None:
     assert b"pers" not in b"".join(fields[b"c"] for _, fields in stream)
 
 
-def test_a_reader_that_falls_behind_memory_reads_the_rest_from_redis(alice, agent, script, monkeypatch) -> None:
+def test_a_reader_that_falls_behind_memory_reads_the_rest_from_redis(
+    alice, agent, script, monkeypatch
+) -> None:
     monkeypatch.setattr("agents.live_log.WINDOW", 16)
     script(says(STORY), cut=2)
     run = ask(alice)
@@ -158,4 +164,13 @@ def test_a_closed_log_without_an_end_marker_does_not_hold_its_readers(alice, age
     live_logs[str(run.pk)] = broken
     redis_client().delete(key_of(run.pk))
     assert text_of(follow(run)) == "Stored."
-    assert run_log.END == follow(run)[-1][1]["type"]
+    assert follow(run)[-1][1]["type"] == run_log.END
+
+
+def test_a_reader_that_has_seen_everything_is_told_so_again(alice, agent, script) -> None:
+    script(says("That is all."))
+    run = ask(alice)
+    last = follow(run)[-1]
+    finish(run)
+    assert follow(run, after=last[0]) == [last]
+    assert from_elsewhere(run, after=last[0]) == [last]

@@ -56,9 +56,25 @@ def test_there_is_exactly_one_row_and_it_says_who_what_and_where(alice, script) 
     script(says(f"A ripe {SECRET}."))
     run = finish(ask(alice, channel="websocket"))
     row = Violation.objects.get()
-    assert (row.outcome, row.action, row.severity, row.kind, row.processor_id) == ("violation", "block", "high", "block-list", "forbidden")
-    assert (row.run_id, row.thread_id, row.agent_slug, row.agent_version) == (run.pk, run.thread_id, agent.slug, 1)
-    assert (row.user_id, row.user_label, row.channel, row.hook) == (alice.pk, "alice", "websocket", "process_output_stream")
+    assert (row.outcome, row.action, row.severity, row.kind, row.processor_id) == (
+        "violation",
+        "block",
+        "high",
+        "block-list",
+        "forbidden",
+    )
+    assert (row.run_id, row.thread_id, row.agent_slug, row.agent_version) == (
+        run.pk,
+        run.thread_id,
+        agent.slug,
+        1,
+    )
+    assert (row.user_id, row.user_label, row.channel, row.hook) == (
+        alice.pk,
+        "alice",
+        "websocket",
+        "process_output_stream",
+    )
     assert row.matches
     assert row.digest
     assert SECRET not in json.dumps(Violation.objects.values().get(), default=str)
@@ -116,7 +132,9 @@ def test_a_guardrail_of_every_agent_counts_from_the_next_run_without_publishing(
     assert [one["slug"] for one in run.mandatory["output"]] == ["house-rule"]
 
 
-def test_a_guardrail_that_fails_stops_the_answer_or_is_recorded_as_not_scanned(alice, script, breaking_kind) -> None:
+def test_a_guardrail_that_fails_stops_the_answer_or_is_recorded_as_not_scanned(
+    alice, script, breaking_kind
+) -> None:
     agent = published(chain={"output": [guardrail(breaking_kind, "fragile")]})
     script(says("Unchecked."))
     run = finish(ask(alice))

@@ -44,7 +44,10 @@ def test_what_was_shown_is_kept(alice, agent, script) -> None:
     assert finish(run).status == "cancelled"
     assert run.text == text_of(shown + rest)
     assert rest[-1][1]["status"] == "cancelled"
-    assert [(row.role, row.status) for row in messages_of(run.thread)] == [("user", "cancelled"), ("assistant", "cancelled")]
+    assert [(row.role, row.status) for row in messages_of(run.thread)] == [
+        ("user", "cancelled"),
+        ("assistant", "cancelled"),
+    ]
 
 
 def test_a_request_from_another_process_is_seen(alice, agent, script) -> None:

@@ -7,7 +7,14 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, transaction
 
 from accounts.roles import AGENT_EDITOR
-from agents.actions import agent_clone, agent_export, agent_import, agent_import_preview, agent_publish, agent_restore
+from agents.actions import (
+    agent_clone,
+    agent_export,
+    agent_import,
+    agent_import_preview,
+    agent_publish,
+    agent_restore,
+)
 from agents.models import Agent, AgentVersion, ChainEntry
 from agents.providers.scripted import says
 from agents.snapshot import agent_snapshot, snapshot_diff
@@ -106,7 +113,11 @@ def test_a_secret_is_in_no_snapshot(agent, charlie) -> None:
     from agents.credentials import credential_save
     from agents.models import ProviderCredential
 
-    credential = credential_save(actor=charlie, credential=ProviderCredential(slug="main", name="Main", provider="openai"), secret="sk-very-secret")
+    credential = credential_save(
+        actor=charlie,
+        credential=ProviderCredential(slug="main", name="Main", provider="openai"),
+        secret="sk-very-secret",
+    )
     Agent.objects.filter(pk=agent.pk).update(credential=credential)
     text = agent_export(actor=charlie, agent=Agent.objects.get(pk=agent.pk))
     assert "credential: main" in text
@@ -117,7 +128,12 @@ def test_differences_read_like_sentences(agent) -> None:
     one, two = forbids("persimmon", slug="fruit"), guardrail("pii-detector", "personal-data")
     old = {**agent_snapshot(agent), "chains": {"input": [_item(one), _item(two)], "output": [], "error": []}}
     changed = {**_item(two), "options": {"strategy": "block"}}
-    new = {**old, "instructions": "Be brief.", "temperature": 0.8, "chains": {"input": [changed, _item(one)], "output": [_item(one)], "error": []}}
+    new = {
+        **old,
+        "instructions": "Be brief.",
+        "temperature": 0.8,
+        "chains": {"input": [changed, _item(one)], "output": [_item(one)], "error": []},
+    }
     assert snapshot_diff(old, new) == [
         "Instructions is set to Be brief.", "Temperature is set to 0.8.", "Personal data: strategy is set to block.",
         "Personal data moved before Fruit (on what people write).", "Fruit now runs on what the agent answers.",
@@ -132,9 +148,15 @@ def _item(processor: Processor) -> dict:
 
 
 def test_what_was_exported_is_imported_as_it_was(charlie) -> None:
-    pattern = guardrail("regex-filter", "codes", options={"rules": [{"name": "code", "pattern": " AB-[0-9]{4}", "replacement": "[CODE]"}]})
+    pattern = guardrail(
+        "regex-filter",
+        "codes",
+        options={"rules": [{"name": "code", "pattern": " AB-[0-9]{4}", "replacement": "[CODE]"}]},
+    )
     agent = published(
-        instructions="Two lines,\n  one indented.\nÜmläuts and “quotes”: yes.", chain={"input": [pattern]}, tools=[{"slug": "clock", "kind": "clock"}]
+        instructions="Two lines,\n  one indented.\nÜmläuts and “quotes”: yes.",
+        chain={"input": [pattern]},
+        tools=[{"slug": "clock", "kind": "clock"}],
     )
     before, text = agent_snapshot(agent), agent_export(actor=charlie, agent=agent)
     agent.chain.all().delete()

@@ -62,7 +62,11 @@ def options_of(value: Any, aux: dict[str, Any]) -> Any:
     if "$regex" in value:
         flags = f"(?{value['flags'].replace('g', '')})" if value.get("flags", "").replace("g", "") else ""
         return flags + value["$regex"]
-    return {key: options_of(one, aux) for key, one in value.items() if not (isinstance(one, dict) and "$cache" in one)}
+    return {
+        key: options_of(one, aux)
+        for key, one in value.items()
+        if not (isinstance(one, dict) and "$cache" in one)
+    }
 
 
 def built_in(case: Case, value: dict[str, Any], aux: dict[str, Any], cost_report: Any) -> Any:

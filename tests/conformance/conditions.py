@@ -93,7 +93,9 @@ CHECKS: dict[str, Callable[[Any, str, Any, int], bool]] = {
     "tool_name": lambda args, hook, want, nth: tool_name_of(args) == want,
     "text_contains": lambda args, hook, want, nth: want in subject_of(hook, args),
     "text_lacks": lambda args, hook, want, nth: want not in subject_of(hook, args),
-    "text_matches": lambda args, hook, want, nth: bool(re.search(want, subject_of(hook, args), re.IGNORECASE)),
+    "text_matches": lambda args, hook, want, nth: bool(
+        re.search(want, subject_of(hook, args), re.IGNORECASE)
+    ),
     "nth": lambda args, hook, want, nth: nth == want,
     "nth_lt": lambda args, hook, want, nth: nth < want,
     "state_has": lambda args, hook, want, nth: want in args.state,

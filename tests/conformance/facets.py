@@ -41,7 +41,9 @@ def flat_prompt(prompt: list[dict[str, Any]], feedback: list[str]) -> list[dict[
                 else:
                     entries.append({"role": role, "text": part["text"]})
             elif kind == "tool-call":
-                entries.append({"role": role, "tool_call": {"tool_name": part["toolName"], "args": part["args"]}})
+                entries.append(
+                    {"role": role, "tool_call": {"tool_name": part["toolName"], "args": part["args"]}}
+                )
             elif kind == "tool-result":
                 result: dict[str, Any] = {"tool_name": part["toolName"]}
                 result.update({"error": True} if part.get("isError") else {"result": part["result"]})
@@ -67,10 +69,16 @@ def check_llm_calls(want: dict[str, Any], log: list[dict[str, Any]]) -> list[str
         for key in ("model", "prompt", "tools", "model_settings", "provider_options", "tool_choice", "fails"):
             if key in item and not same(item.get(key), got[key]):
                 wrong.append(f"llm_calls[{at}].{key}: {got[key]!r} instead of {item.get(key)!r}")
-        wrong += [f"llm_calls[{at}]: no feedback {r!r}" for r in feedback.get("contains", []) if r not in texts]
+        wrong += [
+            f"llm_calls[{at}]: no feedback {r!r}" for r in feedback.get("contains", []) if r not in texts
+        ]
         wrong += [f"llm_calls[{at}]: feedback {r!r}" for r in feedback.get("absent", []) if r in texts]
-        wrong += [f"llm_calls[{at}]: prompt lacks {t!r}" for t in item.get("prompt_contains", []) if t not in texts]
-        wrong += [f"llm_calls[{at}]: prompt has {t!r}" for t in item.get("prompt_not_containing", []) if t in texts]
+        wrong += [
+            f"llm_calls[{at}]: prompt lacks {t!r}" for t in item.get("prompt_contains", []) if t not in texts
+        ]
+        wrong += [
+            f"llm_calls[{at}]: prompt has {t!r}" for t in item.get("prompt_not_containing", []) if t in texts
+        ]
     return wrong
 
 
@@ -169,7 +177,9 @@ def flat_stored(messages: list[Message]) -> tuple[list[dict[str, Any]], list[dic
         for entry in found:
             last = entries[-1] if entries else {}
             entry["blocked"] = message.blocked
-            joined = entry.get("role") == "assistant" == last.get("role") and "text" in entry and "text" in last
+            joined = (
+                entry.get("role") == "assistant" == last.get("role") and "text" in entry and "text" in last
+            )
             if joined and last["blocked"] == entry["blocked"]:
                 last["text"] += entry["text"]
             else:
@@ -214,7 +224,9 @@ def check_stored(want: dict[str, Any], messages: list[Message]) -> list[str]:
     return wrong
 
 
-def check_violations(want: dict[str, Any], entries: list[Any], callbacks: list[tuple[str, str]], calling: set[str]) -> list[str]:
+def check_violations(
+    want: dict[str, Any], entries: list[Any], callbacks: list[tuple[str, str]], calling: set[str]
+) -> list[str]:
     got = [{"processor": e.violation.processor_id, "message": e.violation.message, "detail": e.violation.detail}
            for e in entries]  # fmt: skip
     left, wrong = list(got), []

@@ -39,7 +39,11 @@ def check_result(want: dict[str, Any], result: RunResult) -> list[str]:
     if status not in accepted:
         wrong.append(f"status {status} instead of {want['status']} ({result.error!r})")
     got = result_dict(result)
-    wrong += [f"result.{key}: {got[key]!r} instead of {want[key]!r}" for key in got if key in want and not same(want[key], got[key])]
+    wrong += [
+        f"result.{key}: {got[key]!r} instead of {want[key]!r}"
+        for key in got
+        if key in want and not same(want[key], got[key])
+    ]
     if "text_ends_with" in want and not result.text.endswith(want["text_ends_with"]):
         wrong.append(f"text {result.text!r} does not end with {want['text_ends_with']!r}")
     if "text_prefix_of" in want and not want["text_prefix_of"].startswith(result.text):

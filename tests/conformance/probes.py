@@ -113,7 +113,9 @@ class Working:
             result = {**self.args.result, **dict.fromkeys(action["redact_keys"], "[REDACTED]")}
         invocation = {"state": "result", "toolCallId": self.args.tool_call_id, "toolName": self.args.tool_name,
                       "args": self.args.args, "result": result}  # fmt: skip
-        self.args.message_list.update_tool_invocation({"type": "tool-invocation", "toolInvocation": invocation})
+        self.args.message_list.update_tool_invocation(
+            {"type": "tool-invocation", "toolInvocation": invocation}
+        )
 
     # ── results ────────────────────────────────────────────────────────────
     def set(self, action: dict[str, Any]) -> None:
@@ -127,7 +129,9 @@ class Working:
         elif field == "system_messages":
             texts = [SystemMessage(text) for text in action["texts"]]
             before = list(self.args.system_messages)
-            self.object[field] = {"append": [*before, *texts], "prepend": [*texts, *before]}.get(str(mode), texts)
+            self.object[field] = {"append": [*before, *texts], "prepend": [*texts, *before]}.get(
+                str(mode), texts
+            )
         elif field == "messages":
             self.object[field] = self.messages
         elif field == "message_list":
@@ -279,7 +283,9 @@ def log_entry(hook: str, id: str, args: Any) -> dict[str, Any]:
     if hasattr(args, "tools"):
         entry["tools"] = list(args.tools)
     if hasattr(args, "tool_calls"):
-        entry["tool_calls"] = [{"tool_name": c.tool_name, "args": copy.deepcopy(c.args)} for c in args.tool_calls]
+        entry["tool_calls"] = [
+            {"tool_name": c.tool_name, "args": copy.deepcopy(c.args)} for c in args.tool_calls
+        ]
     if hasattr(args, "usage"):
         entry["usage"] = {"input_tokens": args.usage.input_tokens, "output_tokens": args.usage.output_tokens,
                           "total_tokens": args.usage.total_tokens}  # fmt: skip

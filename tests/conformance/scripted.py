@@ -20,7 +20,9 @@ def usage_wire(usage: dict[str, int]) -> dict[str, int]:
 
 
 def api_error(value: dict[str, Any]) -> ModelAPIError:
-    return ModelAPIError(value.get("message", ""), status=value.get("status"), retryable=value.get("retryable", False))
+    return ModelAPIError(
+        value.get("message", ""), status=value.get("status"), retryable=value.get("retryable", False)
+    )
 
 
 def wire_chunk(value: dict[str, Any], block: int) -> Chunk:
@@ -60,7 +62,9 @@ class ScriptedModel:
     def __init__(self, id: str, script: Script) -> None:
         self.id, self.script = id, script
 
-    async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
+    async def stream(
+        self, request: ModelRequest, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[Chunk]:
         entry = {"model": self.id, "request": request, "fails": False}
         self.script.log.append(entry)
         call = self.script.next()
@@ -83,7 +87,10 @@ class ScriptedModel:
                 block += bool(value.get("new_block"))
                 yield wire_chunk(value, block)
             reason = finish.get("finish_reason") or ("tool-calls" if called else "stop")
-            payload: dict[str, Any] = {"finishReason": reason, "usage": usage_wire(finish.get("usage", USAGE))}
+            payload: dict[str, Any] = {
+                "finishReason": reason,
+                "usage": usage_wire(finish.get("usage", USAGE)),
+            }
             if "provider_metadata" in finish:
                 payload["providerMetadata"] = finish["provider_metadata"]
             if call.get("warnings"):
@@ -99,7 +106,9 @@ class AuxModel:
     def __init__(self, id: str, calls: list[dict[str, Any]]) -> None:
         self.id, self.calls, self.at = id, calls, 0
 
-    async def stream(self, request: ModelRequest, *, signal: AbortSignal | None = None) -> AsyncIterator[Chunk]:
+    async def stream(
+        self, request: ModelRequest, *, signal: AbortSignal | None = None
+    ) -> AsyncIterator[Chunk]:
         call = self.calls[min(self.at, len(self.calls) - 1)]
         self.at += 1
         if "error" in call:

@@ -48,16 +48,25 @@ class Runner:
         self.runs: list[dict[str, Any]] = []
         self.list_calls: dict[str, int] = {}
         agent = scenario["agent"]
-        tools = {value["name"]: tool_of(value, self.runs) for value in agent.get("tools", []) + scenario.get("extra_tools", [])}
+        tools = {
+            value["name"]: tool_of(value, self.runs)
+            for value in agent.get("tools", []) + scenario.get("extra_tools", [])
+        }
         self.case.model = lambda id: ScriptedModel(id, self.script)
         self.case.tool = tools.__getitem__
         aux = {name: AuxModel(name, calls) for name, calls in scenario.get("aux_models", {}).items()}
         self.processors = {
-            key: built_in(self.case, value, aux, scenario.get("cost_report")) if "builtin" in value else probe_of(self.case, key, value)
+            key: built_in(self.case, value, aux, scenario.get("cost_report"))
+            if "builtin" in value
+            else probe_of(self.case, key, value)
             for key, value in scenario.get("processors", {}).items()
         }
         memory = scenario.get("memory", {})
-        self.memory = CaseMemory(memory.get("seed", []), memory.get("last_messages", 20)) if memory.get("enabled") else None
+        self.memory = (
+            CaseMemory(memory.get("seed", []), memory.get("last_messages", 20))
+            if memory.get("enabled")
+            else None
+        )
         self.agent = Agent(
             "agent", model=ScriptedModel(agent.get("model", "model-a"), self.script),
             instructions=agent.get("instructions", ""), max_steps=agent.get("max_steps", 5),
@@ -116,7 +125,9 @@ class Runner:
             else:
                 stream = self.agent.stream(messages, **call)
                 async for chunk in stream:
-                    chunks.append(chunk.replace(payload=dict(chunk.payload) if chunk.payload is not None else None))
+                    chunks.append(
+                        chunk.replace(payload=dict(chunk.payload) if chunk.payload is not None else None)
+                    )
                 result = await stream.result()
             assert len(asyncio.all_tasks()) == 1, "background work is left"
             return result
@@ -173,6 +184,8 @@ def test_it_behaves_as_recorded(file: Path) -> None:
     case = json.loads(file.read_text(encoding="utf-8"))
     runner = Runner(case["scenario"])
     wrong: list[str] = []
-    for number, (request, want) in enumerate(zip(case["scenario"]["requests"], case["expect"]["requests"], strict=True)):
+    for number, (request, want) in enumerate(
+        zip(case["scenario"]["requests"], case["expect"]["requests"], strict=True)
+    ):
         wrong += [f"request {number}: {line}" for line in runner.request(request, want)]
     assert not wrong, "\n".join(wrong)

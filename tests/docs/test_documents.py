@@ -40,7 +40,9 @@ def test_every_link_inside_the_house_leads_somewhere(page: Path) -> None:
 
 
 def test_every_guardrail_has_a_paragraph_in_the_docs() -> None:
-    text = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.joinpath("docs").glob("guardrails*.md"))
+    text = "\n".join(
+        page.read_text(encoding="utf-8") for page in ROOT.joinpath("docs").glob("guardrails*.md")
+    )
     assert [kind.slug for kind in built_in_kinds() if f"`{kind.slug}`" not in text] == []
 
 

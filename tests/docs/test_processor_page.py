@@ -49,7 +49,9 @@ def test_the_table_names_exactly_the_arguments_of_each_hook(hook: str) -> None:
 
 def test_the_page_names_every_common_argument() -> None:
     intro = PAGE.split("Every hook receives")[1].split("Beside these")[0]
-    assert {field.name for field in dataclasses.fields(hooks.HookArgs)} <= set(re.findall(r"`([a-z_]+)`", intro))
+    assert {field.name for field in dataclasses.fields(hooks.HookArgs)} <= set(
+        re.findall(r"`([a-z_]+)`", intro)
+    )
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))

@@ -9,10 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from embedded.places import Places
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 90.0
@@ -27,9 +30,18 @@ def free_port() -> int:
 
 def environment(var: Path, port: int, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """What a person's shell would hold, and where this house lives."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GATEHOUSE_", "MAKE", "PYTEST"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("GATEHOUSE_", "MAKE", "PYTEST"))
+    }
     paths = os.pathsep.join([str(ROOT), str(ROOT / "platform")])
-    mine = {"PYTHONPATH": paths, "GATEHOUSE_VAR": str(var), "GATEHOUSE_PORT": str(port), "GATEHOUSE_HOST": "127.0.0.1"}
+    mine = {
+        "PYTHONPATH": paths,
+        "GATEHOUSE_VAR": str(var),
+        "GATEHOUSE_PORT": str(port),
+        "GATEHOUSE_HOST": "127.0.0.1",
+    }
     return {**kept, **mine, **(extra or {})}
 
 
@@ -42,15 +54,27 @@ def start(var: Path, port: int, extra: Mapping[str, str] | None = None) -> subpr
     )  # fmt: skip
 
 
+@contextlib.contextmanager
+def open_folder(name: str) -> Iterator[Path]:
+    """A folder that other users can walk to, as an ordinary checkout is, removed in the end."""
+    with tempfile.TemporaryDirectory(prefix="gh") as outer:
+        Path(outer).chmod(0o755)
+        inner = Path(outer) / name
+        inner.mkdir()
+        yield inner
+
+
 def processes_of(var: Path) -> list[str]:
-    """Command lines of the living processes whose environment or arguments name this folder."""
-    found = []
+    """Command lines of the living processes whose environment or arguments name this house."""
+    found, sockets = [], str(Places(var).sockets)
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and int(entry.name) != os.getpid():
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                command = (
+                    (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                )
                 named = f"GATEHOUSE_VAR={var}\0".encode() in (entry / "environ").read_bytes()
-                if command and (named or str(var) in command):
+                if command and (named or str(var) in command or sockets in command):
                     found.append(command)
     return found
 

@@ -60,7 +60,9 @@ def dropper(word: str) -> WordGuard:
 
 def blocker(word: str) -> WordGuard:
     """Refuses an answer with its word."""
-    return WordGuard(f"block-{word}", word, lambda args: args.abort("refused", metadata={"length": len(word)}))
+    return WordGuard(
+        f"block-{word}", word, lambda args: args.abort("refused", metadata={"length": len(word)})
+    )
 
 
 class Holder(Processor):

@@ -72,7 +72,14 @@ def _shows_upper(played: Any) -> bool:
     return bool(played.result.text == ANSWER.upper() and ("assistant", ANSWER.upper()) in played.thread.texts)
 
 
-NO_MESSAGES = (7, "text", {"message": []}, [1], {"messages": "x"}, {"messages": [], "message_list": None, "other": 1})
+NO_MESSAGES = (
+    7,
+    "text",
+    {"message": []},
+    [1],
+    {"messages": "x"},
+    {"messages": [], "message_list": None, "other": 1},
+)
 SCENES: dict[str, Scene] = {
     scene.hook: scene
     for scene in (

@@ -138,9 +138,7 @@ class Echo:
         return Tool(self.name, "Returns its arguments.", execute=execute, **values)
 
 
-def agent_with(
-    script: Sequence[Call], *processors: Processor, **values: Any
-) -> tuple[Agent, ScriptedModel]:
+def agent_with(script: Sequence[Call], *processors: Processor, **values: Any) -> tuple[Agent, ScriptedModel]:
     """An agent with the processors in every list for which they have a hook."""
     from processors.engine.hooks import HOOKS_OF_STAGE
 

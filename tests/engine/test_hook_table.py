@@ -17,7 +17,9 @@ from tests.engine.stage import MODES, Echo, Mode, Played, Thread, agent_with, on
 pytestmark = [pytest.mark.parametrize("mode", MODES), pytest.mark.parametrize("hook", HOOKS)]
 
 
-async def run(scene: Scene, mode: Mode, act: Any, *, retried: bool = False, on_error: Any = None, **values: Any) -> Played:
+async def run(
+    scene: Scene, mode: Mode, act: Any, *, retried: bool = False, on_error: Any = None, **values: Any
+) -> Played:
     """The scene with a processor that acts in its hook."""
     script = scene.script
     if retried and scene.hook not in ("process_input_step", "process_llm_request"):
@@ -80,7 +82,9 @@ async def test_it_changes(hook: str, mode: Mode) -> None:
 
 async def test_an_abort_ends_the_run_and_is_recorded(hook: str, mode: Mode) -> None:
     scene = SCENES[hook]
-    played = await run(scene, mode, first_time(lambda a: a.abort("not here", metadata={"rule": 3}), scene.neutral))
+    played = await run(
+        scene, mode, first_time(lambda a: a.abort("not here", metadata={"rule": 3}), scene.neutral)
+    )
     assert played.result.status == "blocked"
     assert played.result.tripwire == Tripwire("not here", False, {"rule": 3}, "guard")
     assert played.result.finish_reason == "other"
@@ -112,7 +116,10 @@ async def test_an_abort_with_retry_repeats_the_step(hook: str, mode: Mode) -> No
     act = first_time(lambda a: a.abort("say it nicer", retry=True), scene.neutral)
     played = await run(scene, mode, act, retried=True, max_processor_retries=2)
     if hook == "process_input":
-        assert (played.result.status, played.audit.outcomes()) == ("blocked", [("violation", "block", "guard")])
+        assert (played.result.status, played.audit.outcomes()) == (
+            "blocked",
+            [("violation", "block", "guard")],
+        )
         return
     assert (played.result.status, played.result.text) == ("completed", scene.retried_text)
     assert [step.step_number for step in played.result.steps] == [0]

@@ -14,7 +14,25 @@ from tests.engine.stage import Mode, Played, agent_with, play
 
 SECRETS = ("secret", "\r\n", "👩‍👩‍👧", "aab", "é")
 """Words to find: plain, CRLF, a family of joined emoji, one that overlaps itself, one of two code points."""
-PIECES = (*SECRETS, "sec", "ret", "a", "b", "\r", "\n", "👩", "‍", "👧", "e", "́", " ", "Alice ", "🇩🇪", "\u200b", "#")
+PIECES = (
+    *SECRETS,
+    "sec",
+    "ret",
+    "a",
+    "b",
+    "\r",
+    "\n",
+    "👩",
+    "‍",
+    "👧",
+    "e",
+    "́",
+    " ",
+    "Alice ",
+    "🇩🇪",
+    "\u200b",
+    "#",
+)
 FAST = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 
 texts = st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join)

@@ -52,7 +52,9 @@ def test_no_function_is_longer_than_the_house_limit() -> None:
     assert long == []
 
 
-@pytest.mark.parametrize("package", ["processors.engine", "processors.builtin", "agents.loop", "agents.providers"])
+@pytest.mark.parametrize(
+    "package", ["processors.engine", "processors.builtin", "agents.loop", "agents.providers"]
+)
 def test_the_engine_imports_no_framework(package: str) -> None:
     code = (
         "import sys, pkgutil, importlib\n"
@@ -76,7 +78,9 @@ def test_every_locked_package_has_a_hash_and_no_address() -> None:
     for file in ROOT.glob("requirements*.lock"):
         text = file.read_text("utf-8")
         blocks = re.split(r"\n(?=[a-z0-9])", text)
-        assert [block.splitlines()[0] for block in blocks if "==" in block and "--hash=sha256:" not in block] == []
+        assert [
+            block.splitlines()[0] for block in blocks if "==" in block and "--hash=sha256:" not in block
+        ] == []
         assert "://" not in text
 
 

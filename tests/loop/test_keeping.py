@@ -78,12 +78,17 @@ async def test_blocked_messages_of_earlier_runs_are_seen_by_no_processor_and_no_
 
 
 async def test_dropping_remembered_messages_does_not_delete_them() -> None:
-    agent, model = agent_with([says("Hello, Alice.")], one_hook("process_input_step", lambda a: a.messages[-1:]))
+    agent, model = agent_with(
+        [says("Hello, Alice.")], one_hook("process_input_step", lambda a: a.messages[-1:])
+    )
     thread = Thread([user_message("old question"), assistant_message("old answer")])
     played = await play(agent, model, thread=thread)
     assert "old question" not in repr(model.requests[0].prompt)
     assert played.thread.texts[0] == ("user", "old question")
-    assert {message.text for message in played.thread.turns[0].messages} == {"Hello from Bob.", "Hello, Alice."}
+    assert {message.text for message in played.thread.turns[0].messages} == {
+        "Hello from Bob.",
+        "Hello, Alice.",
+    }
 
 
 async def test_a_redaction_of_the_input_is_stored_also_when_the_answer_is_refused_later() -> None:
@@ -103,7 +108,9 @@ async def test_a_repeated_step_starts_from_the_list_as_it_was() -> None:
         args.message_list.add("remember", "input")
         args.messages[0].content.parts[0]["text"] += "!"
 
-    retry = one_hook("process_output_step", lambda a: a.abort("again", retry=True) if a.retry_count == 0 else None)
+    retry = one_hook(
+        "process_output_step", lambda a: a.abort("again", retry=True) if a.retry_count == 0 else None
+    )
     agent, model = agent_with([says("Bad."), says("Good.")], one_hook("process_input_step", remind, id="remind"), retry,
                               max_processor_retries=1)  # fmt: skip
     played = await play(agent, model)
@@ -132,7 +139,9 @@ async def test_two_equal_data_parts_are_two_and_transient_ones_are_none() -> Non
     played = await play(agent, model)
     assert played.types("data-note") == ["data-note"] * 3
     parts = [part for message in played.thread.turns[0].messages for part in message.content.parts]
-    assert [part for part in parts if part["type"] == "data-note"] == [{"type": "data-note", "data": {"n": 1}}] * 2
+    assert [part for part in parts if part["type"] == "data-note"] == [
+        {"type": "data-note", "data": {"n": 1}}
+    ] * 2
     assert "data-note" not in repr(model.requests[1].prompt)
 
 
@@ -145,8 +154,12 @@ async def test_two_processors_that_answer_data_with_data_come_to_an_end() -> Non
     async def execute(args: Any, context: Any) -> Any:
         context.writer.custom({"type": "data-start", "data": None})
 
-    players = [one_hook("process_output_stream", ping, id=id, process_data_parts=True) for id in ("alice", "bob")]
-    agent, model = agent_with([[tool_call("go", {})], says("Done.")], *players, tools=[Tool("go", execute=execute)])
+    players = [
+        one_hook("process_output_stream", ping, id=id, process_data_parts=True) for id in ("alice", "bob")
+    ]
+    agent, model = agent_with(
+        [[tool_call("go", {})], says("Done.")], *players, tools=[Tool("go", execute=execute)]
+    )
     played = await play(agent, model)
     assert played.result.status == "completed"
     assert len(played.types("data-ping")) < 10

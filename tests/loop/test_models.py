@@ -59,7 +59,9 @@ async def test_broken_connections_are_api_errors(error: Exception) -> None:
     agent, model = agent_with([[text_delta("Hel"), error], says("Hello, Alice.")],
                               one_hook("process_api_error", lambda a: {"retry": True}))  # fmt: skip
     played = await play(agent, model)
-    assert (played.result.status, played.result.text, played.delivered) == ("completed",) + ("Hello, Alice.",) * 2
+    assert (played.result.status, played.result.text, played.delivered) == ("completed",) + (
+        "Hello, Alice.",
+    ) * 2
 
 
 async def test_a_stream_that_ends_without_a_finish_is_an_api_error() -> None:
@@ -106,7 +108,9 @@ async def test_a_failed_run_is_kept_but_never_sent_again() -> None:
     assert "first words" not in repr(model.requests[1].prompt)
     assert [role for role, _ in thread.texts] == ["user", "user", "assistant"]
     parts = [part for message in thread.messages.values() for part in message.content.parts]
-    assert [part["error"] for part in parts if part["type"] == "error"] == [{"name": "ModelAPIError", "message": "busy"}]
+    assert [part["error"] for part in parts if part["type"] == "error"] == [
+        {"name": "ModelAPIError", "message": "busy"}
+    ]
 
 
 # ── structured output ────────────────────────────────────────────────────────
@@ -143,7 +147,9 @@ async def test_an_object_follows_what_process_output_result_changed() -> None:
 
 
 async def test_a_misfit_is_asked_for_again_with_the_reason() -> None:
-    agent, model = agent_with([says("yes"), says('{"answer": 1}'), says('{"answer": "yes"}')], max_processor_retries=2)
+    agent, model = agent_with(
+        [says("yes"), says('{"answer": 1}'), says('{"answer": "yes"}')], max_processor_retries=2
+    )
     played = await play(agent, model, structured_output={"schema": SCHEMA})
     assert (played.result.status, played.result.object) == ("completed", {"answer": "yes"})
     assert played.result.text == '{"answer": "yes"}'
@@ -178,7 +184,11 @@ async def test_prepare_step_is_the_last_word_before_the_call() -> None:
 async def test_a_stop_condition_ends_the_loop() -> None:
     agent, model = agent_with([[tool_call("echo", {})], says("never")], tools=[Echo().tool()])
     played = await play(agent, model, stop_when=lambda steps: len(steps) == 1)
-    assert (played.result.status, len(model.requests), played.result.finish_reason) == ("completed", 1, "tool-calls")
+    assert (played.result.status, len(model.requests), played.result.finish_reason) == (
+        "completed",
+        1,
+        "tool-calls",
+    )
 
 
 async def test_max_steps_ends_the_loop_and_retries_do_not_use_it_up() -> None:
@@ -191,14 +201,18 @@ async def test_a_different_id_starts_a_new_block() -> None:
     lines = [text_delta("one", block="a"), text_delta("two", block="b"), finish()]
     agent, model = agent_with([lines])
     played = await play(agent, model)
-    assert played.types("text-start", "text-delta", "text-end") == ["text-start", "text-delta", "text-end"] * 2
+    assert (
+        played.types("text-start", "text-delta", "text-end") == ["text-start", "text-delta", "text-end"] * 2
+    )
 
 
 async def test_a_reply_of_an_unknown_chunk_type_fails_the_run_loudly_or_passes_it_on() -> None:
     agent, model = agent_with([[Chunk("source", {"url": "https://example.org"}), *says("Hello.")]])
     played = await play(agent, model)
     assert played.result.steps[0].sources == [{"url": "https://example.org"}]
-    assert {"type": "source", "url": "https://example.org"} in played.thread.turns[0].messages[-1].content.parts
+    assert {"type": "source", "url": "https://example.org"} in played.thread.turns[0].messages[
+        -1
+    ].content.parts
 
 
 def test_a_processor_in_a_list_without_its_hook_is_refused_when_the_chain_is_built() -> None:

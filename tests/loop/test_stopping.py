@@ -85,7 +85,9 @@ async def test_stop_ends_running_tools_and_closes_their_calls() -> None:
 
     from agents.loop.tools import Tool
 
-    agent, _ = agent_with([[*says("Looking. "), tool_call("slow", {})]], tools=[Tool("slow", execute=execute)])
+    agent, _ = agent_with(
+        [[*says("Looking. "), tool_call("slow", {})]], tools=[Tool("slow", execute=execute)]
+    )
     signal, thread = AbortSignal(), Thread()
     stream = agent.stream("Hello from Bob.", memory=thread, abort_signal=signal)
     asyncio.get_running_loop().call_later(0.02, signal.abort)
@@ -171,7 +173,11 @@ async def test_no_task_is_left_behind() -> None:
 
 @pytest.mark.parametrize(
     ("budget", "limit"),
-    [(Budget(steps=1), "steps"), (Budget(tokens=15), "tokens"), (Budget(cost=0.0001, price=(0.001, 0.001)), "cost")],
+    [
+        (Budget(steps=1), "steps"),
+        (Budget(tokens=15), "tokens"),
+        (Budget(cost=0.0001, price=(0.001, 0.001)), "cost"),
+    ],
 )
 async def test_a_budget_ends_the_run_before_the_call_that_would_break_it(budget: Budget, limit: str) -> None:
     agent, model = agent_with([[tool_call("echo", {})], says("Done.")], tools=[Echo().tool()], budget=budget)

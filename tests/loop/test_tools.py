@@ -11,7 +11,12 @@ from agents.providers.scripted import says, tool_call
 from processors.engine.chunks import Chunk
 from tests.engine.stage import Echo, Thread, agent_with, one_hook, play
 
-WHO = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"], "additionalProperties": False}
+WHO = {
+    "type": "object",
+    "properties": {"who": {"type": "string"}},
+    "required": ["who"],
+    "additionalProperties": False,
+}
 
 
 def invocations(messages: Any) -> list[dict[str, Any]]:
@@ -36,7 +41,10 @@ async def test_results_come_in_call_order_though_tools_run_side_by_side() -> Non
     played = await play(agent, model)
     assert most == 2
     assert [r.tool_call_id for r in played.result.tool_results] == ["slow", "fast"]
-    assert [(c.payload or {})["toolCallId"] for c in played.chunks if c.type == "tool-result"] == ["slow", "fast"]
+    assert [(c.payload or {})["toolCallId"] for c in played.chunks if c.type == "tool-result"] == [
+        "slow",
+        "fast",
+    ]
 
 
 async def test_arguments_that_do_not_fit_become_an_error_for_the_model() -> None:
@@ -52,7 +60,9 @@ async def test_arguments_that_do_not_fit_become_an_error_for_the_model() -> None
 
 
 async def test_arguments_that_are_no_json_become_an_error_for_the_model() -> None:
-    broken = Chunk("tool-call", {"toolCallId": "c", "toolName": "echo", "args": {}, "invalidArgs": '{"who": '})
+    broken = Chunk(
+        "tool-call", {"toolCallId": "c", "toolName": "echo", "args": {}, "invalidArgs": '{"who": '}
+    )
     echo = Echo()
     agent, model = agent_with([[broken], says("Sorry.")], tools=[echo.tool()])
     played = await play(agent, model)
@@ -188,7 +198,11 @@ async def test_an_approved_call_runs_and_the_run_ends_as_if_it_had_not_waited() 
     assert (result.status, result.text, result.run_id) == ("completed", "May I? Done.", played.result.run_id)
     assert echo.runs == [{"who": "charlie"}]
     assert [step.step_number for step in result.steps] == [0, 1]
-    assert played.thread.texts == [("user", "Hello from Bob."), ("assistant", "May I? "), ("assistant", "Done.")]
+    assert played.thread.texts == [
+        ("user", "Hello from Bob."),
+        ("assistant", "May I? "),
+        ("assistant", "Done."),
+    ]
     assert result.usage.total_tokens == 30
     assert len(model.requests) == 2
     assert "Be brief." in repr(model.requests[1].prompt)

@@ -49,7 +49,9 @@ async def litellm() -> AsyncIterator[Any]:
     server.plays(says("Hi."), calls(0, "{}", id="c", name="a"), ends())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        await answer(LiteLLMModel("openai/m", name="openai/m", base_url=server.url, api_key=SECRET, allow_private=True))
+        await answer(
+            LiteLLMModel("openai/m", name="openai/m", base_url=server.url, api_key=SECRET, allow_private=True)
+        )
     await server.stop()
     yield library
     await library.close_litellm_async_clients()

@@ -99,7 +99,10 @@ class ModelServer:
             headers = scene.headers if kept else {"connection": "close", **scene.headers}
             if scene.framed:
                 headers = {"transfer-encoding": "chunked", **headers}
-            lines = [f"HTTP/1.1 {scene.status} Scene", *(f"{name}: {value}" for name, value in headers.items())]
+            lines = [
+                f"HTTP/1.1 {scene.status} Scene",
+                *(f"{name}: {value}" for name, value in headers.items()),
+            ]
             writer.write("\r\n".join([*lines, "", ""]).encode())
             await writer.drain()
             for step in scene.steps:
@@ -152,7 +155,9 @@ def event(value: Any) -> bytes:
 def delta(index: int = 0, reason: str | None = None, **values: Any) -> bytes:
     """An event with one choice's delta."""
     choice = {"index": index, "delta": values, "finish_reason": reason}
-    return event({"id": "chat-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]})
+    return event(
+        {"id": "chat-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    )
 
 
 def says(*texts: str) -> bytes:

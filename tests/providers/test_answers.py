@@ -38,21 +38,34 @@ async def test_the_finish_says_what_it_cost(connect: MakeClient, server: ModelSe
 
 @pytest.mark.parametrize(
     ("theirs", "ours"),
-    [("stop", "stop"), ("length", "length"), ("tool_calls", "tool-calls"), ("content_filter", "content-filter")],
+    [
+        ("stop", "stop"),
+        ("length", "length"),
+        ("tool_calls", "tool-calls"),
+        ("content_filter", "content-filter"),
+    ],
 )
-async def test_finish_reasons_have_our_names(connect: MakeClient, server: ModelServer, theirs: str, ours: str) -> None:
+async def test_finish_reasons_have_our_names(
+    connect: MakeClient, server: ModelServer, theirs: str, ours: str
+) -> None:
     server.plays(says("Hi."), ends(theirs))
     (finish,) = of_type(await answer(connect()), "finish")
     assert finish["finishReason"] == ours
 
 
 async def test_a_tool_call_comes_in_pieces_and_then_whole(connect: MakeClient, server: ModelServer) -> None:
-    server.plays(calls(0, id="call_1", name="weather"), calls(0, '{"ci'), calls(0, 'ty": "Paris"}'), ends("tool_calls"))
+    server.plays(
+        calls(0, id="call_1", name="weather"), calls(0, '{"ci'), calls(0, 'ty": "Paris"}'), ends("tool_calls")
+    )
     chunks = await answer(connect())
-    assert of_type(chunks, "tool-call-input-streaming-start") == [{"toolCallId": "call_1", "toolName": "weather"}]
+    assert of_type(chunks, "tool-call-input-streaming-start") == [
+        {"toolCallId": "call_1", "toolName": "weather"}
+    ]
     pieces = [piece["argsTextDelta"] for piece in of_type(chunks, "tool-call-delta")]
     assert "".join(pieces) == '{"city": "Paris"}'
-    assert of_type(chunks, "tool-call") == [{"toolCallId": "call_1", "toolName": "weather", "args": {"city": "Paris"}}]
+    assert of_type(chunks, "tool-call") == [
+        {"toolCallId": "call_1", "toolName": "weather", "args": {"city": "Paris"}}
+    ]
     assert of_type(chunks, "finish")[0]["finishReason"] == "tool-calls"
 
 
@@ -67,7 +80,9 @@ async def test_parallel_tool_calls_stay_apart(connect: MakeClient, server: Model
     ]  # fmt: skip
 
 
-async def test_arguments_that_are_no_object_travel_as_they_came(connect: MakeClient, server: ModelServer) -> None:
+async def test_arguments_that_are_no_object_travel_as_they_came(
+    connect: MakeClient, server: ModelServer
+) -> None:
     server.plays(calls(0, '{"city": "Par', id="call_1", name="weather"), ends("length"))
     (call,) = of_type(await answer(connect()), "tool-call")
     assert (call["args"], call["invalidArgs"]) == ({}, '{"city": "Par')
@@ -82,7 +97,11 @@ async def test_reasoning_is_told_apart_from_text(connect: MakeClient, server: Mo
 
 async def test_only_the_first_of_two_choices_is_heard(connect: MakeClient, server: ModelServer) -> None:
     server.plays(
-        delta(content="Yes"), delta(1, content="NO"), delta(content=", Alice."), delta(1, reason="stop"), ends()
+        delta(content="Yes"),
+        delta(1, content="NO"),
+        delta(content=", Alice."),
+        delta(1, reason="stop"),
+        ends(),
     )
     assert text_of(await answer(connect())) == "Yes, Alice."
 

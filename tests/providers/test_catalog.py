@@ -62,7 +62,9 @@ def test_the_name_and_the_credential_choose_the_client(
         ("openai/m", {"provider": "openai", "secret": "schlüssel"}, "Copy it again"),
     ],
 )  # fmt: skip
-def test_what_is_missing_is_said_in_a_sentence(model_id: str, credential: dict[str, Any] | None, sentence: str) -> None:
+def test_what_is_missing_is_said_in_a_sentence(
+    model_id: str, credential: dict[str, Any] | None, sentence: str
+) -> None:
     with pytest.raises(ConfigError, match=sentence):
         build_model(model_id, credential)
 
@@ -74,7 +76,9 @@ async def test_a_registered_script_can_be_chosen() -> None:
 
 
 def test_retries_are_put_around_the_client() -> None:
-    assert isinstance(build_model("openai/m", {"provider": "openai", "secret": "k"}, max_retries=2), RetryingModel)
+    assert isinstance(
+        build_model("openai/m", {"provider": "openai", "secret": "k"}, max_retries=2), RetryingModel
+    )
 
 
 def test_the_secret_does_not_show_in_a_repr() -> None:
@@ -127,7 +131,9 @@ def test_a_bad_credential_is_a_sentence_not_an_exception(credential: dict[str, A
 
 
 @on_the_wire
-@pytest.mark.parametrize("option", ["api_base", "api_key", "mock_response", "custom_llm_provider", "extra_headers"])
+@pytest.mark.parametrize(
+    "option", ["api_base", "api_key", "mock_response", "custom_llm_provider", "extra_headers"]
+)
 async def test_provider_options_cannot_steer_litellm(server: ModelServer, option: str) -> None:
     credential = {"provider": "litellm", "base_url": server.url, "secret": "k"}
     request = ModelRequest(HELLO.prompt, provider_options={"openai": {option: "x"}})

@@ -28,7 +28,9 @@ KEPT = {"content-type": "text/event-stream", "connection": "keep-alive"}
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]
 
 
-def client(url: str, context: ssl.SSLContext | None = None, *, first_byte: float = 10.0) -> OpenAICompatibleModel:
+def client(
+    url: str, context: ssl.SSLContext | None = None, *, first_byte: float = 10.0
+) -> OpenAICompatibleModel:
     return OpenAICompatibleModel(
         "openai-compatible/m", name="m", endpoint=endpoint_check(url, allow_private=True), api_key=SECRET,
         timeouts=Timeouts(first_byte=first_byte), ssl_context=context,
@@ -58,7 +60,9 @@ async def refused(url: str) -> ModelAPIError:
     return caught.value
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(secure: tuple[ModelServer, ssl.SSLContext]) -> None:
+async def test_a_certificate_that_nobody_vouches_for_is_refused(
+    secure: tuple[ModelServer, ssl.SSLContext],
+) -> None:
     server, _ = secure
     problem = await refused(server.url)
     assert (problem.provider_code, problem.retryable) == ("certificate", False)
@@ -190,5 +194,7 @@ async def test_nothing_is_heard_after_the_end_mark(server: ModelServer) -> None:
 async def test_odd_characters_reach_the_service_whole(server: ModelServer) -> None:
     text = 'Zoë 👋🏽 \ud83d "\\ \x00 \u2028'
     server.plays(says("Hi."), ends())
-    await answer(client(server.url), ModelRequest([{"role": "user", "content": [{"type": "text", "text": text}]}]))
+    await answer(
+        client(server.url), ModelRequest([{"role": "user", "content": [{"type": "text", "text": text}]}])
+    )
     assert server.last.body["messages"][0]["content"] == text

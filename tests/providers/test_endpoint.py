@@ -11,7 +11,9 @@ from processors.engine.errors import ConfigError, ModelAPIError
 
 
 def test_it_takes_a_base_address_apart() -> None:
-    assert endpoint_check("https://api.example.com/v1/") == Endpoint("https", "api.example.com", 443, "/v1", False)
+    assert endpoint_check("https://api.example.com/v1/") == Endpoint(
+        "https", "api.example.com", 443, "/v1", False
+    )
     assert endpoint_check("http://models.example.com:8080").host_header == "models.example.com:8080"
     assert endpoint_check("https://[2606:4700::1111]/v1").host_header == "[2606:4700::1111]"
     assert endpoint_check("https://bücher.example/v1").host == "xn--bcher-kva.example"

@@ -118,7 +118,9 @@ def test_tool_calls_are_whole_whatever_a_service_leaves_out(deltas: list[dict[st
 
 @pytest.mark.parametrize("arguments", ["[1]", '"text"', "{", "nul", "[" * 100_000])
 def test_arguments_that_are_no_object_are_kept_as_text(arguments: str) -> None:
-    (whole,) = of_type(read(call(index=0, id="x", function={"name": "a", "arguments": arguments})), "tool-call")
+    (whole,) = of_type(
+        read(call(index=0, id="x", function={"name": "a", "arguments": arguments})), "tool-call"
+    )
     assert (whole["args"], whole["invalidArgs"]) == ({}, arguments)
 
 

@@ -117,7 +117,9 @@ async def test_a_stream_that_ends_without_an_end_is_broken(connect: MakeClient, 
 
 @on_the_wire
 @pytest.mark.parametrize("frame", [b'{"choices": [{"del', b'"text"', b"<html>", b"\xff\xfe"])
-async def test_a_malformed_event_breaks_the_stream(connect: MakeClient, server: ModelServer, frame: bytes) -> None:
+async def test_a_malformed_event_breaks_the_stream(
+    connect: MakeClient, server: ModelServer, frame: bytes
+) -> None:
     server.plays(says("Hel", "lo"), 0.05, event(frame), says("!"), ends())
     seen: list[Chunk] = []
     problem = await failure(connect, seen)
@@ -137,7 +139,9 @@ async def test_an_error_inside_the_stream_is_an_error(connect: MakeClient, serve
 
 
 @on_the_wire
-async def test_a_service_that_is_not_there_can_be_tried_again(connect: MakeClient, server: ModelServer) -> None:
+async def test_a_service_that_is_not_there_can_be_tried_again(
+    connect: MakeClient, server: ModelServer
+) -> None:
     model = connect()
     await server.stop()
     with pytest.raises(ModelAPIError, match="cannot be reached") as caught:

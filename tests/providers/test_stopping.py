@@ -62,7 +62,9 @@ async def test_cancelling_the_reader_closes_the_socket(connect: MakeClient, serv
     assert await gone_within(server, since) < SOON
 
 
-async def test_cancelling_before_the_first_byte_closes_the_socket(connect: MakeClient, server: ModelServer) -> None:
+async def test_cancelling_before_the_first_byte_closes_the_socket(
+    connect: MakeClient, server: ModelServer
+) -> None:
     server.plays(says("Hello"), before_head=asyncio.Event())
     task = asyncio.ensure_future(answer(connect()))
     await server.asked.wait()
@@ -84,7 +86,9 @@ async def test_the_stop_signal_ends_a_silent_stream(connect: MakeClient, server:
     assert await gone_within(server, since) < SOON
 
 
-async def test_the_stop_signal_ends_the_wait_for_the_first_byte(connect: MakeClient, server: ModelServer) -> None:
+async def test_the_stop_signal_ends_the_wait_for_the_first_byte(
+    connect: MakeClient, server: ModelServer
+) -> None:
     server.plays(says("Hello"), before_head=asyncio.Event())
     signal = AbortSignal()
     task = asyncio.ensure_future(answer(connect(), signal=signal))

@@ -21,7 +21,11 @@ from audit.selectors import violations_csv, violations_list
 
 def filtered(request: Any) -> Any:
     """The violations that the query asks for. Raises ValidationError for an unknown or unfitting filter."""
-    given = {name: value for name, value in request.query_params.items() if name not in ("cursor", "limit", "format")}
+    given = {
+        name: value
+        for name, value in request.query_params.items()
+        if name not in ("cursor", "limit", "format")
+    }
     asked = ViolationQuerySerializer(data=given)
     unknown = set(given) - set(asked.fields)
     if unknown:

@@ -98,4 +98,6 @@ class Messages(APIView):
         # the run first: one that ends in between is then followed to an end that the messages already show
         active = Run.objects.filter(thread=thread, status__in=Run.ACTIVE).order_by("created_at").first()
         rows = messages_of(thread, after=after, limit=limit, reader=request.user)
-        return Response({"results": MessageSerializer(rows, many=True).data, "activeRun": active and str(active.pk)})
+        return Response(
+            {"results": MessageSerializer(rows, many=True).data, "activeRun": active and str(active.pk)}
+        )

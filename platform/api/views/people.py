@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.models import User
 from agents.selectors import agents_for
 from api.serializers import AgentSerializer, MeSerializer
 
@@ -16,7 +19,7 @@ class Me(APIView):
 
     @extend_schema(responses=MeSerializer)
     def get(self, request: Request) -> Response:
-        return Response(MeSerializer(request.user).data)
+        return Response(MeSerializer(cast(User, request.user)).data)
 
 
 class Agents(APIView):

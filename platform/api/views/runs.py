@@ -23,7 +23,9 @@ from api.throttling import RequestRate, RunRate
 from api.waiting import run_wait
 
 EVENTS = {(200, "text/event-stream"): OpenApiTypes.STR}
-KEY = OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER, description="Repeating it finds the first run.")
+KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="Repeating it finds the first run."
+)
 
 
 class Runs(APIView):
@@ -37,7 +39,9 @@ class Runs(APIView):
     throttle_classes = (RequestRate, RunRate)
 
     @extend_schema(
-        request=RunRequestSerializer, parameters=[KEY], responses={200: RunSerializer, 202: RunSerializer, **EVENTS}
+        request=RunRequestSerializer,
+        parameters=[KEY],
+        responses={200: RunSerializer, 202: RunSerializer, **EVENTS},
     )
     def post(self, request: Request) -> HttpResponseBase:
         asked = RunRequestSerializer(data=request.data)
@@ -78,7 +82,8 @@ class RunStream(APIView):
     renderer_classes = (EventRenderer, JSONRenderer)
 
     @extend_schema(
-        parameters=[OpenApiParameter("after", int, description="The last number seen; 0 for all.")], responses=EVENTS
+        parameters=[OpenApiParameter("after", int, description="The last number seen; 0 for all.")],
+        responses=EVENTS,
     )
     def get(self, request: Request, id: str) -> HttpResponseBase:
         run = run_get(user=request.user, run_id=id)

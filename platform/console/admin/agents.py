@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.snapshot import agent_snapshot
-from audit.changes import change_record
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from agents.models import Agent
+from agents.snapshot import agent_snapshot
+from audit.changes import change_record
 from console import agent_exchange, agent_pages, model_offers, playground, publish_page
 from console.admin.chains import ErrorChain, InputChain, OutputChain, ToolInline
 from console.admin.pages import ConsoleAdmin, without_links

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from audit.models import Change
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -13,6 +12,7 @@ from unfold.contrib.filters.admin import FieldTextFilter, RangeDateFilter
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
+from audit.models import Change
 from console.admin.pages import ReadOnlyAdmin
 from console.change_sentences import change_sentences, change_summary
 from console.site import site

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.credentials import credential_save, credential_test
-from audit.changes import change_record
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -14,7 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminURLInputWidget
 
+from agents.credentials import credential_save, credential_test
 from agents.models import ProviderCredential
+from audit.changes import change_record
 from console.admin.pages import ConsoleAdmin
 from console.schema_fields import SecretField
 from console.site import site

@@ -12,7 +12,6 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
-from processors.services import processor_delete, processor_save
 from unfold.decorators import display
 
 from console.admin.example_rows import ExampleRows
@@ -23,6 +22,7 @@ from console.site import site
 from console.try_it import try_it_view
 from processors.engine.registry import registry
 from processors.models import Processor
+from processors.services import processor_delete, processor_save
 
 OWN_FIELDS = ["name", "slug", "severity", "public_message"]
 MANDATORY = "processors.manage_mandatory"

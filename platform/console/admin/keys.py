@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from accounts.models import ApiKey, User
-from accounts.services import api_key_create, api_key_revoke
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -19,6 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from accounts.models import ApiKey, User
+from accounts.services import api_key_create, api_key_revoke
 from console.admin.pages import ConsoleAdmin
 from console.site import site
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from accounts.models import User
-from audit.changes import change_record
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
@@ -16,6 +14,8 @@ from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
+from accounts.models import User
+from audit.changes import change_record
 from console.admin.pages import ConsoleAdmin, without_links
 from console.site import site
 

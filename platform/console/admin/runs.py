@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from audit.models import Violation
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +14,7 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from agents.models import Run
+from audit.models import Violation
 from console.admin.pages import ReadOnlyAdmin
 from console.audit_words import action_words, hook_words
 from console.message_view import brief

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.tools import tool_kinds
-from audit.changes import change_record
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
@@ -17,6 +15,8 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from agents.models import Tool
+from agents.tools import tool_kinds
+from audit.changes import change_record
 from console.admin.pages import ConsoleAdmin
 from console.site import site
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from audit.models import Review, Violation
-from audit.selectors import violations_csv
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -20,6 +18,8 @@ from unfold.paginator import InfinitePaginator
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextareaWidget
 
 from agents.models import Run
+from audit.models import Review, Violation
+from audit.selectors import violations_csv
 from console.admin.pages import ReadOnlyAdmin
 from console.audit_words import action_words, hook_words, place_words
 from console.reviews import review_save
