@@ -188,9 +188,11 @@ class Screen(Processor):
             ready = run.hold.feed(text)
             if run.hold.regions:
                 ready = self._found_in_stream(args, run, ready)
-            if self._at_once or ready == text:
+            if self._at_once:
                 return part
-            return part.with_text(ready) if ready else None
+            if not ready:
+                return None
+            return part if ready == text else part.with_text(ready)
         return self._other_chunk(args, run)
 
     def _open_block(self, args: ProcessOutputStreamArgs, run: _Run) -> Chunk | list[Chunk] | None:

@@ -78,9 +78,10 @@ class AbortSignal:
             for callback in self._callbacks:
                 callback()
 
-    def on_abort(self, callback: Callable[[], None]) -> None:
-        """Call back when the run is asked to stop; the loop interrupts what it waits for."""
+    def on_abort(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when the run is asked to stop; the loop interrupts what it waits for. Returns how to forget it."""
         self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback) if callback in self._callbacks else None
 
     async def wait(self) -> None:
         """Return when the run has been asked to stop."""
