@@ -113,7 +113,7 @@ class Judge(Generic[Verdict]):
             settings={"temperature": 0, "max_output_tokens": self.budget}, response_schema=self._schema,
         )  # fmt: skip
         return self._read(
-            await reply_of(self.model, request, timeout=self.timeout, signal=signal, usage=usage)
+            await reply_of(self.model, request, seconds=self.timeout, signal=signal, usage=usage)
         )
 
     async def ask_in_windows(
@@ -140,16 +140,16 @@ class Judge(Generic[Verdict]):
 
 
 async def reply_of(
-    model: LanguageModel, request: ModelRequest, *, timeout: float, signal: AbortSignal | None = None,
+    model: LanguageModel, request: ModelRequest, *, seconds: float, signal: AbortSignal | None = None,
     usage: list[Usage] | None = None,
 ) -> str:  # fmt: skip
-    """All the text a model answers with; its stream is closed in any case. Raises JudgeError, also after `timeout` seconds."""
+    """All the text a model answers with; its stream is closed in any case. Raises JudgeError, also when time is up."""
     source = model.stream(request, signal=signal)
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(seconds):
             return await _text_of(source, usage)
     except TimeoutError as error:
-        raise JudgeError(f"The judge {model.id} gave no verdict within {timeout:g} seconds.") from error
+        raise JudgeError(f"The judge {model.id} gave no verdict within {seconds:g} seconds.") from error
     except JudgeError:
         raise
     except Exception as error:

@@ -139,7 +139,7 @@ class StructuredOutput(Processor):
             settings={"temperature": 0, "max_output_tokens": self.options.budget}, response_schema=self.options.json_schema,
         )  # fmt: skip
         try:
-            return await reply_of(model, request, timeout=self.options.timeout, signal=args.abort_signal)
+            return await reply_of(model, request, seconds=self.options.timeout, signal=args.abort_signal)
         except JudgeError:
             if self.options.error_strategy == "strict":
                 raise
