@@ -49,8 +49,7 @@ class Endings:
         self._read_edits()
         if run.schema is not None and not last.tool_calls:
             run.result.object = object_of(last.text, run.schema)
-            async for chunk in run.out(Chunk("object-result", {"object": run.result.object})):
-                yield chunk
+            yield Chunk("object-result", {"object": run.result.object}, run.run_id)
         payload = {
             "reason": last.finish_reason,
             "finishReason": last.finish_reason,

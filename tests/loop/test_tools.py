@@ -181,7 +181,16 @@ async def test_a_run_that_needs_approval_waits_with_a_json_snapshot() -> None:
     assert (played.result.status, echo.runs, played.thread.turns[0].status) == ("waiting", [], "waiting")
     assert json.loads(json.dumps(played.result.snapshot)) == played.thread.turns[0].snapshot
     assert "tool-call-approval" in played.types()
+    assert played.thread.texts == [("user", "Hello from Bob."), ("assistant", "May I? ")]
+
+
+async def test_text_that_the_whole_chain_has_not_passed_is_not_stored_while_the_run_waits() -> None:
+    agent, model, _ = waiting_agent(one_hook("process_output_result", lambda a: None))
+    played = await play(agent, model)
     assert played.thread.texts == [("user", "Hello from Bob.")]
+    assert [call["toolCallId"] for call in invocations(played.thread.turns[0].messages)] == ["call-1"]
+    await resumed(agent, model, played, ApprovalDecision(True))
+    assert [text for _, text in played.thread.texts] == ["Hello from Bob.", "May I? ", "Done."]
 
 
 async def resumed(agent: Any, model: Any, played: Any, decision: ApprovalDecision) -> Any:
