@@ -39,39 +39,30 @@ def stored_chunks(run_id: str) -> list[Wire]:
 
 def _part(run_id: str, part: Wire, number: int) -> list[Wire]:
     kind = str(part.get("type", ""))
-    if kind == "text":
-        return _text(run_id, str(part.get("text", "")), number)
+    if kind in ("text", "reasoning"):
+        return _text(run_id, str(part.get("text", "")), number, kind)
     if kind == "tool-invocation":
         call = part["toolInvocation"]
         names = {name: call.get(name) for name in ("toolCallId", "toolName", "args")}
-        ended = {"result": ("tool-result", "result"), "error": ("tool-error", "errorText")}.get(
-            call.get("state")
-        )
-        end = (
-            []
-            if ended is None
-            else [
-                _chunk(
-                    run_id,
-                    ended[0],
-                    {**names, "result" if ended[0] == "tool-result" else "error": call.get(ended[1])},
-                )
-            ]
-        )
-        return [_chunk(run_id, "tool-call", names), *end]
+        out = [_chunk(run_id, "tool-call", names)]
+        if call.get("state") == "result":
+            out.append(_chunk(run_id, "tool-result", {**names, "result": call.get("result")}))
+        elif call.get("state") in ("error", "denied"):
+            out.append(_chunk(run_id, "tool-error", {**names, "error": call.get("errorText")}))
+        return out
     if kind.startswith("data-"):
         return [{"type": kind, "runId": run_id, "from": "AGENT", "data": part.get("data")}]
     return []
 
 
-def _text(run_id: str, text: str, number: int) -> list[Wire]:
+def _text(run_id: str, text: str, number: int, kind: str = "text") -> list[Wire]:
     block = {"id": f"stored-{number}"}
     if not text:
         return []
     return [
-        _chunk(run_id, "text-start", block),
-        _chunk(run_id, "text-delta", {**block, "text": text}),
-        _chunk(run_id, "text-end", block),
+        _chunk(run_id, f"{kind}-start", block),
+        _chunk(run_id, f"{kind}-delta", {**block, "text": text}),
+        _chunk(run_id, f"{kind}-end", block),
     ]
 
 

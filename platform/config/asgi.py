@@ -13,7 +13,10 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402 - needs the app regi
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
+from agents.runner import runner  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
+
+runner()  # runs that a process left behind are brought to an end even if nobody asks for anything
 
 application = ProtocolTypeRouter(
     {

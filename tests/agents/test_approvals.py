@@ -94,7 +94,7 @@ def test_a_declined_call_never_runs_and_the_model_is_told_why(waiting, approver)
         for part in row.parts
         if part["type"] == "tool-invocation"
     ]
-    assert states == ["error"]
+    assert states == ["denied"]
 
 
 def test_edited_arguments_are_checked_used_and_kept_before_and_after(waiting, approver) -> None:
