@@ -152,6 +152,8 @@ class Run:
                 yield data
         for piece in passed:
             piece.run_id = self.run_id
+            if piece.type == "object-result":  # a processor made the answer's object
+                self.result.object = (piece.payload or {}).get("object")
             yield piece
 
     def refuse(self) -> None:

@@ -69,11 +69,11 @@ class Tool:
                     f"The parameters of tool {self.name!r} are no JSON Schema: {error.message}"
                 ) from error
             self._validator = kind(self.parameters)
-        error = jsonschema.exceptions.best_match(self._validator.iter_errors(args))
-        if error is None:
+        wrong = jsonschema.exceptions.best_match(self._validator.iter_errors(args))
+        if wrong is None:
             return None
-        place = ".".join(map(str, error.absolute_path)) or "arguments"
-        return f"Invalid arguments for {self.name}: {place}: {error.message}"
+        place = ".".join(map(str, wrong.absolute_path)) or "arguments"
+        return f"Invalid arguments for {self.name}: {place}: {wrong.message}"
 
 
 @dataclass(slots=True, frozen=True)

@@ -159,7 +159,7 @@ class RunScope:
     async def judge(self, slot: Slot, hook: str, error: Exception, args: Any) -> _Unchanged:
         """What an exception in a hook means. Returns UNCHANGED only where the admin lets content pass."""
         if error in slot.pending:
-            slot.pending.remove(error)  # type: ignore[arg-type]
+            slot.pending.remove(error)
         if slot.pending:
             await self.flush(slot, hook, args)
         if isinstance(error, TripWire):

@@ -72,7 +72,7 @@ def _shows_upper(played: Any) -> bool:
     return bool(played.result.text == ANSWER.upper() and ("assistant", ANSWER.upper()) in played.thread.texts)
 
 
-NO_MESSAGES = (
+NO_MESSAGES: tuple[Any, ...] = (
     7,
     "text",
     {"message": []},

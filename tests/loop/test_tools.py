@@ -48,7 +48,8 @@ async def test_results_come_in_call_order_though_tools_run_side_by_side() -> Non
 
 
 async def test_arguments_that_do_not_fit_become_an_error_for_the_model() -> None:
-    echo, seen = Echo(), []
+    echo = Echo()
+    seen: list[Any] = []
     agent, model = agent_with(
         [[tool_call("echo", {"whom": "charlie"})], says("Sorry.")],
         one_hook("process_tool_result", seen.append), tools=[echo.tool(parameters=WHO)],
