@@ -1,148 +1,279 @@
-// The chat page: frames of the WebSocket become messages on the screen. A run lives on the server; this page only watches.
+// The chat page. A run lives on the server; this page asks, watches, and can come back to it at any time.
+import { api, messagesAfter } from "./api.js";
+import { Mine, problemNotice } from "./bubbles.js";
+import { $, button, make, say } from "./dom.js";
+import { drawStored } from "./history.js";
+import { Link } from "./link.js";
 import { Run } from "./run.js";
+import { Threads } from "./threads.js";
 
-const $ = (id) => document.getElementById(id);
-const log = $("log"), threads = $("threads"), agent = $("agent");
-const state = { socket: null, thread: null, runs: new Map(), current: null, retry: 500, waiting: new Map() };
+const facts = JSON.parse($("facts").textContent);
+const log = $("log"), field = $("text"), picker = $("agent");
+const state = { thread: null, runs: new Map(), sent: new Map(), position: null, opening: 0 };
+const agentOf = (slug) => facts.agents.find((agent) => agent.slug === slug);
 
-function element(tag, className, text) {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  return node;
+// ── the view ────────────────────────────────────────────────────────────────
+let follows = true;
+const atEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+function toEnd(force = false) {
+  if (force) follows = true;
+  if (follows) log.scrollTop = log.scrollHeight;
+  $("latest").hidden = follows || atEnd();
+}
+log.addEventListener("scroll", () => { follows = atEnd(); $("latest").hidden = follows; });
+log.addEventListener("drawn", () => toEnd());
+$("latest").onclick = () => toEnd(true);
+
+const running = () => [...state.runs.values()].find((run) => !run.ended && !run.waiting);
+const unfinished = () => [...state.runs.values()].findLast((run) => !run.ended);
+function buttons() {
+  const busy = Boolean(unfinished()) || state.sent.size > 0;
+  $("stop").hidden = !busy;
+  $("send").hidden = busy && !field.value.trim();
+  log.setAttribute("aria-busy", String(Boolean(running())));
 }
 
-function scroll() { log.scrollTop = log.scrollHeight; }
+function problem(error, ...more) { log.append(problemNotice(error, ...more)); toEnd(); }
 
-function send(frame) {
-  if (state.socket?.readyState !== WebSocket.OPEN) return false;
-  state.socket.send(JSON.stringify(frame));
-  return true;
-}
-
-function connect() {
-  const socket = state.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/chat/`);
-  socket.onopen = () => {
-    $("link").textContent = "";
-    state.retry = 500;
-    for (const frame of state.waiting.values()) send(frame);
-    for (const run of state.runs.values()) if (!run.ended) send({ type: "run.resume", runId: run.id, after: run.seq });
-  };
-  socket.onmessage = (event) => receive(JSON.parse(event.data));
-  socket.onclose = (event) => {
-    if (event.code === 4401) { location.reload(); return; }
-    $("link").textContent = "Connection lost. Trying again …";
-    setTimeout(connect, state.retry);
-    state.retry = Math.min(state.retry * 2, 10000);
-  };
-}
-
-function receive(frame) {
-  if (frame.type === "run.started") {
-    state.waiting.delete(frame.clientMessageId);
-    state.thread = frame.threadId;
-    watch(frame.runId);
-    loadThreads();
-  } else if (frame.type === "chunk") {
-    const run = state.runs.get(frame.runId);
-    if (!run || frame.seq <= run.seq) return;
-    run.seq = frame.seq;
-    run.take(frame.chunk);
-    scroll();
-  } else if (frame.type === "run.ended") {
-    const run = state.runs.get(frame.runId);
-    if (!run) return;
-    run.end(frame.status);
-    if (state.current === run) idle();
-    loadThreads();
-  } else if (frame.type === "error") {
-    state.waiting.delete(frame.clientMessageId);
-    log.append(element("div", "notice", frame.message));
-    idle();
-    scroll();
+function greet() {
+  const agent = agentOf(picker.value);
+  const empty = make("div", { class: "empty" });
+  if (!agent) {
+    empty.append(make("h2", { text: "No agent is published yet" }), make("p", { text: "An editor can publish one in the console. Then it stands here." }));
+  } else {
+    empty.append(make("div", {}, make("h2", { text: agent.name }), make("p", { text: agent.description || "Ask something." })),
+      make("div", { class: "samples" }, ...agent.samples.map(({ text, about }) =>
+        make("button", { type: "button", onclick: () => ask(text) }, make("span", { text }), about ? make("small", { text: about }) : null))));
   }
-}
-
-function watch(id) {
-  const run = new Run(id, log, (toolCallId, approved, reason) =>
-    send({ type: "tool.decide", runId: id, toolCallId, approved, reason, after: run.seq }));
-  state.runs.set(id, run);
-  state.current = run;
-  $("stop").hidden = false;
-  $("send").hidden = true;
-  return run;
-}
-
-function idle() {
-  state.current = null;
-  $("stop").hidden = true;
-  $("send").hidden = false;
+  log.append(empty);
 }
 
 function clear() {
   log.replaceChildren();
   state.runs.clear();
-  idle();
+  state.sent.clear();
+  state.position = null;
+  follows = true;
+  buttons();
 }
 
-function greet() {
-  const about = agent.selectedOptions[0]?.dataset.about;
-  log.append(element("p", "empty", agent.options.length
-    ? `${agent.selectedOptions[0].textContent}. ${about || "Ask something."}`
-    : "No agent is published yet. An editor can publish one in the console."));
+function show(thread) {
+  state.thread = thread?.id ?? null;
+  threads.current = state.thread;
+  threads.draw();
+  $("title").textContent = thread?.title ?? "";
+  document.title = `${thread?.title || "Chat"} · Gatehouse`;
+  history.replaceState(null, "", thread ? `#${thread.id}` : location.pathname);
+  side(false);
 }
 
-async function fetchJson(path) {
-  const answer = await fetch(path, { headers: { Accept: "application/json" } });
-  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
-  return answer.json();
+function side(shown) {
+  $("side").classList.toggle("shown", shown);
+  $("shade").hidden = !shown;
+  $("open-side").setAttribute("aria-expanded", String(shown));
+  if (shown) $("close-side").focus();
 }
 
-async function loadThreads() {
-  const page = await fetchJson("/api/v1/threads");
-  threads.replaceChildren(...page.results.map((thread) => {
-    const item = element("li"), button = element("button", "", thread.title || "New conversation");
-    button.setAttribute("aria-current", String(thread.id === state.thread));
-    button.onclick = () => openThread(thread);
-    item.append(button);
-    return item;
-  }));
+// ── asking ──────────────────────────────────────────────────────────────────
+function ask(text) {
+  if (!text.trim() || !agentOf(picker.value)) return;
+  log.querySelector(".empty")?.remove();
+  const mine = new Mine(text);
+  log.append(mine.node);
+  deliver(mine, { type: "message.send", agent: picker.value, threadId: state.thread, text, clientMessageId: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` });
 }
 
-async function openThread(thread) {
-  state.thread = thread.id;
-  agent.value = thread.agent;
+function deliver(mine, frame) {
+  mine.node.classList.remove("failed");
+  mine.note(link.open ? "" : "Waits for the connection …");
+  state.sent.set(frame.clientMessageId, { mine, frame });
+  link.deliver(frame);
+  toEnd(true);
+  buttons();
+}
+
+function refused(frame) {
+  link.confirmed(frame.clientMessageId);
+  const { mine, frame: asked } = state.sent.get(frame.clientMessageId);
+  state.sent.delete(frame.clientMessageId);
+  mine.node.classList.add("failed");
+  mine.note(frame.message, button("Send again", () => deliver(mine, { ...asked, threadId: state.thread }), { class: "plain" }),
+    button("Edit", () => { mine.node.remove(); field.value = asked.text; grow(); field.focus(); }, { class: "plain" }));
+  say(`Not sent: ${frame.message}`);
+  buttons();
+}
+
+const again = (mine) => (mine ? [button("Send again", () => ask(mine.text), { class: "quiet" })] : []);
+
+// ── watching ────────────────────────────────────────────────────────────────
+const hooks = {
+  log, again, said: say, canApprove: facts.canApprove, canAudit: facts.canAudit,
+  decide: (run, toolCallId, approved, reason) => {
+    run.waiting = false;
+    link.send({ type: "tool.decide", runId: run.id, toolCallId, approved, reason, after: run.seq });
+    buttons();
+  },
+  // which calls wait stands with the run, also when its log is gone
+  pending: async (run) => {
+    const stored = await api(`runs/${run.id}`).catch(() => null);
+    if (run.waiting) for (const call of stored?.approvals ?? []) run.ask(call);
+    toEnd();
+  },
+};
+
+function watch(id, mine) {
+  const run = new Run(id, mine, hooks);
+  state.runs.set(id, run);
+  toEnd();
+  buttons();
+  return run;
+}
+
+// How the person's words are kept is known when the run has ended; a guardrail may have changed them.
+async function settle(run) {
+  const thread = state.thread;
+  threads.load();
+  try {
+    const { messages } = await messagesAfter(thread, state.position);
+    if (thread !== state.thread) return;
+    const stored = messages.find((message) => message.runId === run.id && message.role === "user");
+    if (stored && run.mine) run.mine.stored(stored);
+    if (messages.length && !unfinished()) state.position = messages.at(-1).position;
+    const row = threads.find(thread);
+    if (row) show(row);
+  } catch { /* the next one will tell */ }
+}
+
+const handlers = {
+  "run.started": (frame) => {
+    link.confirmed(frame.clientMessageId);
+    const sent = state.sent.get(frame.clientMessageId);
+    if (!sent) return;
+    state.sent.delete(frame.clientMessageId);
+    sent.mine.note("");
+    const isNew = state.thread !== frame.threadId;
+    state.thread = frame.threadId;
+    watch(frame.runId, sent.mine);
+    if (isNew) threads.load().then(() => { if (state.thread === frame.threadId) show(threads.find(frame.threadId) ?? { id: frame.threadId, title: "" }); });
+  },
+  chunk: (frame) => {
+    const run = state.runs.get(frame.runId);
+    if (!run || frame.seq <= run.seq) return;
+    run.seq = frame.seq;
+    if (run.waiting) { run.waiting = false; buttons(); }
+    run.take(frame.chunk);
+    toEnd();
+  },
+  "run.ended": (frame) => {
+    const run = state.runs.get(frame.runId);
+    if (!run || run.ended) return;
+    run.seq = Math.max(run.seq, frame.seq);
+    run.end(frame.status);
+    if (run.ended) settle(run);
+    buttons();
+    toEnd();
+  },
+  "thread.run": async (frame) => {
+    threads.load();
+    if (frame.threadId !== state.thread || state.runs.has(frame.runId)) return;
+    const { messages } = await messagesAfter(state.thread, state.position);
+    if (frame.threadId !== state.thread || state.runs.has(frame.runId)) return;
+    const asked = messages.find((message) => message.runId === frame.runId && message.role === "user");
+    watch(frame.runId, asked ? drawStored(log, asked, facts) : null);
+    link.send({ type: "run.resume", runId: frame.runId, after: 0 });
+  },
+  error: (frame) => {
+    if (state.sent.has(frame.clientMessageId)) refused(frame);
+    else if (frame.code === "rate_limited" && !frame.runId) $("link").textContent = frame.message;
+    else problem(frame);
+    if (frame.toolCallId) state.runs.get(frame.runId)?.hooks.pending(state.runs.get(frame.runId));
+  },
+};
+
+async function open(thread) {
+  const turn = ++state.opening;
   clear();
-  const page = await fetchJson(`/api/v1/threads/${thread.id}/messages`);
-  for (const message of page.results) Run.stored(log, message);
-  if (page.activeRun) {
-    watch(page.activeRun);
-    send({ type: "run.resume", runId: page.activeRun, after: 0 });
+  if (agentOf(thread.agent)) picker.value = thread.agent;
+  show(thread);
+  try {
+    const { messages, activeRun } = await messagesAfter(thread.id, null);
+    if (turn !== state.opening) return;
+    let last = null;
+    for (const message of messages) {
+      if (message.runId === activeRun && message.role !== "user") continue; // the run itself tells
+      const drawn = drawStored(log, message, facts);
+      if (message.runId === activeRun) last = drawn;
+      else state.position = message.position;
+    }
+    if (activeRun) {
+      watch(activeRun, last);
+      link.send({ type: "run.resume", runId: activeRun, after: 0 });
+    }
+    toEnd(true);
+  } catch (error) {
+    if (turn === state.opening) problem(error, button("Try again", () => open(thread), { class: "quiet" }));
   }
-  scroll();
-  loadThreads();
 }
 
+function fresh() {
+  state.opening++;
+  clear();
+  show(null);
+  greet();
+  if (matchMedia("(hover: hover)").matches) field.focus();
+}
+
+const threads = new Threads({
+  list: $("threads"), more: $("more"), agentName: (slug) => agentOf(slug)?.name ?? slug, onopen: open, onerror: problem,
+  ondeleted: (thread) => { if (thread.id === state.thread) fresh(); },
+});
+const link = new Link({
+  onframe: (frame) => handlers[frame.type]?.(frame),
+  onstate: (words) => { $("link").textContent = words; },
+  onopen: () => { for (const run of state.runs.values()) if (!run.ended) link.send({ type: "run.resume", runId: run.id, after: run.seq }); },
+});
+
+// ── the person ──────────────────────────────────────────────────────────────
+const DRAFT = "gatehouse.draft";
+function grow() {
+  field.style.height = "auto";
+  field.style.height = `${field.scrollHeight + 2}px`;
+  buttons();
+}
+field.addEventListener("input", () => { grow(); sessionStorage.setItem(DRAFT, field.value); });
+field.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("form").requestSubmit(); }
+});
 $("form").onsubmit = (event) => {
   event.preventDefault();
-  const text = $("text").value;
-  if (!text.trim() || state.current) return;
-  log.querySelector(".empty")?.remove();
-  log.append(element("div", "message user", text));
-  const frame = { type: "message.send", agent: agent.value, threadId: state.thread, text, clientMessageId: crypto.randomUUID() };
-  state.waiting.set(frame.clientMessageId, frame);
-  send(frame);
-  $("text").value = "";
-  scroll();
+  if (!field.value.trim()) return;
+  ask(field.value);
+  field.value = "";
+  sessionStorage.removeItem(DRAFT);
+  grow();
 };
-$("text").onkeydown = (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("form").requestSubmit(); }
-};
-document.onkeydown = (event) => { if (event.key === "Escape" && state.current) $("stop").click(); };
-$("stop").onclick = () => { if (state.current) send({ type: "run.stop", runId: state.current.id }); };
-$("new").onclick = () => { state.thread = null; clear(); greet(); loadThreads(); $("text").focus(); };
-agent.onchange = () => $("new").click();
+function stop() {
+  for (const run of state.runs.values()) if (!run.ended) link.send({ type: "run.stop", runId: run.id });
+}
+$("stop").onclick = stop;
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || $("sure").open) return;
+  if ($("side").classList.contains("shown")) side(false);
+  else if (unfinished()) stop();
+});
+$("new").onclick = fresh;
+picker.onchange = fresh;
+$("open-side").onclick = () => side(true);
+$("close-side").onclick = $("shade").onclick = () => { side(false); $("open-side").focus(); };
+addEventListener("beforeunload", (event) => { if (state.sent.size) event.preventDefault(); });
 
-connect();
-greet();
-loadThreads();
+field.value = sessionStorage.getItem(DRAFT) ?? "";
+grow();
+const wanted = location.hash.slice(1);
+threads.load().then(async () => {
+  if (!wanted || state.thread) return;
+  const thread = threads.find(wanted) ?? await api(`threads/${encodeURIComponent(wanted)}`).catch(() => null);
+  if (thread) open(thread); else fresh();
+});
+if (!wanted) greet();
+buttons();

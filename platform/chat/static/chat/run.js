@@ -1,127 +1,146 @@
-// One run on the screen. Text of the current step can be withdrawn; everything is set as text, never as HTML.
-
-const PLACEHOLDER = /(\[[A-Z][A-Z_-]{2,}\])/;
-
-function element(tag, className, text) {
-  const node = document.createElement(tag);
-  node.className = className;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-
-function marked(node, text) {
-  node.replaceChildren(...text.split(PLACEHOLDER).map((piece) =>
-    PLACEHOLDER.test(piece) ? element("span", "mark", piece) : document.createTextNode(piece)));
-}
+// One run on the screen: chunks become answers, tool cards and notices. Whatever a step has shown can be withdrawn.
+import { aside, Answer, guardNotice, problemNotice, Thought } from "./bubbles.js";
+import { make } from "./dom.js";
+import { ToolCard } from "./toolcard.js";
 
 export class Run {
-  constructor(id, log, decide) {
-    Object.assign(this, { id, log, decide, seq: 0, ended: false, tools: new Map(), step: [] });
-    this.bubble = null;
-    this.text = "";
+  constructor(id, mine, hooks) {
+    Object.assign(this, { id, mine, hooks, seq: 0, ended: false, waiting: false, failed: false, tools: new Map(), step: [], answer: null, thought: null });
+    this.typing = make("div", { class: "typing", text: "" }, make("i"), make("i"), make("i"), make("span", { class: "hidden", text: "The agent is writing" }));
+    this.place = make("div", { class: "hidden" }); // what a run shows stands before this mark
+    this.all = [];
+    hooks.log.append(this.typing, this.place);
   }
 
-  add(node) { this.log.append(node); this.step.push(node); return node; }
+  add(node) {
+    this.place.before(node);
+    this.step.push(node);
+    this.all.push(node);
+    this.place.before(this.typing);
+    return node;
+  }
 
   take(chunk) {
     const payload = chunk.payload ?? {};
-    const handlers = {
-      "text-delta": () => this.delta(payload.text),
-      "text-end": () => this.close(),
-      "tool-call": () => this.tool(payload.toolCallId, `${payload.toolName} ${JSON.stringify(payload.args ?? {})}`),
-      "tool-result": () => this.toolEnds(payload.toolCallId, "done"),
-      "tool-error": () => this.toolEnds(payload.toolCallId, `failed: ${payload.error}`),
-      "tool-call-approval": () => this.approval(payload),
-      "data-tool-progress": () => this.progress(chunk.data ?? {}),
-      "step-retry": () => this.withdraw(),
-      "log-reset": () => this.withdraw(),
-      "step-finish": () => { this.close(); this.step = []; },
-      "tripwire": () => this.notice(`Stopped by a guardrail: ${payload.reason}`),
-      "error": () => this.notice(`The answer failed: ${payload.error?.message ?? "unknown reason"}`),
-      "abort": () => this.add(element("div", "tool", "Stopped.")),
-    };
-    handlers[chunk.type]?.();
+    switch (chunk.type) {
+      case "text-delta": return this.text(payload.text);
+      case "reasoning-delta": return this.think(payload.text);
+      case "text-end": return this.close();
+      case "reasoning-end": this.thought = null; return;
+      case "step-start": return this.typing.hidden = false;
+      case "tool-call": return this.card(payload);
+      case "tool-result": return this.card(payload).done(payload.result);
+      case "tool-error": return this.card(payload).fail(payload.error);
+      case "tool-call-approval": return this.ask(payload);
+      case "data-tool-progress": return this.progress(chunk.data ?? {});
+      case "step-finish": this.close(); this.step = []; return;
+      case "step-retry": return this.withdraw("A guardrail asked for another answer.");
+      case "log-reset": return this.reset();
+      case "tripwire": return this.stopped(payload);
+      case "error": return this.broken(payload.error);
+      case "abort": return this.say("Stopped.");
+      default: return; // chunks that a newer server may send
+    }
   }
 
-  delta(text) {
-    if (!this.bubble) { this.bubble = this.add(element("div", "message")); this.text = ""; }
-    this.text += text;
-    this.bubble.textContent = this.text;
+  text(text) {
+    if (!this.answer) {
+      this.answer = new Answer();
+      this.add(this.answer.node);
+      this.typing.hidden = true;
+    }
+    this.answer.add(text);
+  }
+
+  think(text) {
+    if (!this.thought) {
+      this.thought = new Thought();
+      this.add(this.thought.node);
+    }
+    this.thought.add(text);
   }
 
   close() {
-    if (this.bubble) marked(this.bubble, this.text);
-    this.bubble = null;
+    if (this.answer) {
+      this.answer.end();
+      this.said = this.answer.text;
+      (this.answers ??= []).push(this.answer);
+    }
+    this.answer = this.thought = null;
   }
 
-  withdraw() {
+  withdraw(words) {
+    clearTimeout(this.answer?.timer);
     for (const node of this.step) node.remove();
+    for (const [id, card] of this.tools) if (!card.node.isConnected) this.tools.delete(id);
+    this.answers = this.answers?.filter((answer) => answer.node.isConnected);
     this.step = [];
-    this.bubble = null;
-    this.tools.clear();
+    this.answer = this.thought = null;
+    this.typing.hidden = false;
+    if (words) this.note = this.note?.isConnected ? this.note : this.addQuietly(aside(words));
   }
 
-  tool(id, label) {
-    const card = this.add(element("div", "tool", `Tool ${label}`));
-    card.append(element("span", "state", " …"));
-    this.tools.set(id, card);
+  addQuietly(node) {
+    this.place.before(node);
+    this.all.push(node);
+    this.place.before(this.typing);
+    return node;
+  }
+
+  reset() {
+    this.step = this.all;
+    this.withdraw("");
+    this.all = [];
+  }
+
+  card({ toolCallId, toolName, args }) {
+    let card = this.tools.get(toolCallId);
+    if (!card) {
+      this.close();
+      card = new ToolCard(toolName, args);
+      this.tools.set(toolCallId, card);
+      this.add(card.node);
+    }
     return card;
   }
 
-  toolEnds(id, words) {
-    const card = this.tools.get(id);
-    if (!card) return;
-    card.querySelector("progress")?.remove();
-    card.querySelector(".decide")?.remove();
-    card.querySelector(".state").textContent = ` ${words}`;
+  progress(data) { this.tools.get(data.toolCallId)?.progress(data); }
+
+  ask(call) {
+    this.card(call).ask((approved, reason) => this.hooks.decide(this, call.toolCallId, approved, reason), this.hooks.canApprove);
+    this.typing.hidden = true;
+    this.hooks.said(`The tool ${call.toolName} waits for approval.`);
   }
 
-  progress(data) {
-    const card = this.tools.get(data.toolCallId);
-    if (!card) return;
-    let bar = card.querySelector("progress");
-    if (!bar) {
-      bar = document.createElement("progress");
-      bar.max = 1;
-      bar.setAttribute("aria-label", "Progress");
-      card.append(" ", bar);
-    }
-    bar.value = data.fraction ?? (data.percent ?? 0) / 100;
-    card.querySelector(".state").textContent = ` ${data.message ?? ""}`;
+  stopped({ reason, processorId }) {
+    this.close();
+    for (const answer of this.answers ?? []) answer.block();
+    for (const card of this.tools.values()) if (card.node.isConnected && card.bar) card.settle("stopped", "wrong");
+    this.mine?.block();
+    this.addQuietly(guardNotice(reason, { runId: this.id, processorId, canAudit: this.hooks.canAudit }));
+    this.hooks.said(`Stopped by a guardrail: ${reason}`);
   }
 
-  approval({ toolCallId, toolName, args }) {
-    const card = this.tools.get(toolCallId) ?? this.tool(toolCallId, `${toolName} ${JSON.stringify(args ?? {})}`);
-    card.querySelector(".state").textContent = " waits for approval";
-    const row = element("div", "decide");
-    for (const [label, approved] of [["Approve", true], ["Decline", false]]) {
-      const button = element("button", "", label);
-      button.type = "button";
-      button.onclick = () => { row.remove(); this.decide(toolCallId, approved, ""); };
-      row.append(button);
-    }
-    card.append(row);
+  broken(error) {
+    this.close();
+    this.failed = true;
+    this.addQuietly(problemNotice(error, ...this.hooks.again(this.mine)));
   }
 
-  notice(text) { this.close(); this.log.append(element("div", "notice", text)); }
+  say(words) { this.close(); this.addQuietly(aside(words)); }
 
+  // The end of a stretch. A run that waits for a decision goes on afterwards.
   end(status) {
     this.close();
-    this.ended = status !== "waiting";
-    if (status === "interrupted") this.notice("The answer was interrupted. Send your message again.");
-  }
-
-  static stored(log, message) {
-    const blocked = message.status === "blocked" ? " blocked" : "";
-    if (message.withheld) log.append(element("div", `message user${blocked}`, "(withheld by a guardrail)"));
-    for (const part of message.parts) {
-      if (part.type === "text") {
-        const bubble = element("div", `message ${message.role === "user" ? "user" : ""}${blocked}`);
-        marked(bubble, part.text);
-        log.append(bubble);
-      } else if (part.type === "notice") log.append(element("div", "notice", `Stopped by a guardrail: ${part.reason}`));
-      else if (part.type === "error") log.append(element("div", "notice", `The answer failed: ${part.error?.message}`));
-      else if (part.type === "tool-invocation") log.append(element("div", "tool", `Tool ${part.toolInvocation.toolName} · ${part.toolInvocation.state}`));
+    this.typing.hidden = true;
+    this.waiting = status === "waiting";
+    this.ended = !this.waiting;
+    if (this.waiting) { this.hooks.pending(this); return; }
+    for (const card of this.tools.values()) {
+      if (card.node.classList.contains("asks") || card.bar) card.settle("stopped", "wrong");
     }
+    if (status === "interrupted" && !this.failed) this.broken({ name: "Interrupted" });
+    if (status === "failed" && !this.failed) this.broken({});
+    if (status === "completed" && this.said) this.hooks.said(this.said);
   }
 }
