@@ -23,7 +23,7 @@ MOST_RULES: Final = 100
 
 PRESETS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
     "pii": (
-        ("email", r"[A-Za-z0-9\x{C0}-\x{24F}._%+-]{1,64}@(?:[A-Za-z0-9\x{C0}-\x{24F}-]{1,63}\.){1,5}[A-Za-z]{2,24}", "[EMAIL]"),
+        ("email", r"[A-Za-z0-9\x{C0}-\x{24F}._%+-]{1,64}(?:@(?:[A-Za-z0-9\x{C0}-\x{24F}-]{1,63}\.){1,5}[A-Za-z]{2,24}){1,2}", "[EMAIL]"),
         ("phone", r"(?:\+\d{1,3}[ .-]?)?\(?\b\d{3}\)?[ .-]?\d{3}[ .-]?\d{4}\b", "[PHONE]"),
         ("ssn", r"\b\d{3}-\d{2}-\d{4}\b", "[SSN]"),
         ("credit-card", r"\b(?:\d{4}[ -]?){3}\d{4}\b|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", "[CREDIT_CARD]"),

@@ -21,6 +21,10 @@ LOOK_BACK: Final = 48
 """Characters before a candidate that a check may read."""
 
 
+SHORT: Final = 256
+"""Characters up to which the gate is quicker than asking every group."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A format. needs: a pattern that each match of the format contains, at its left or right border at most; only text
@@ -43,12 +47,19 @@ class CandidateMatcher:
 
     word_run: the characters that an unfinished match without any of `signs` consists of, if that is all it can be; the
     stream then needs no more than the last word (and what `begins` says).
+    gate: something that every match contains, quick to look for in a short text.
     """
 
     look_back = LOOK_BACK
 
     def __init__(
-        self, candidates: Sequence[Candidate], *, signs: str = "", word: str = "", begins: str = ""
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        signs: str = "",
+        word: str = "",
+        begins: str = "",
+        gate: str = "",
     ) -> None:
         nodes = [parse(candidate.pattern) for candidate in candidates]
         lengths = [longest_match(node) for node in nodes]
@@ -60,7 +71,7 @@ class CandidateMatcher:
             _Group(need, [(c, n or 0) for c, n in zip(candidates, lengths, strict=True) if c.needs == need])
             for need in sorted({candidate.needs for candidate in candidates})
         ]
-        self._gate = re.compile("|".join(f"(?:{group.needs.pattern})" for group in self._groups) or "(?!)")
+        self._gate = re.compile(gate) if gate else None
         unfinished = dict.fromkeys(unfinished_pattern(node) for node in nodes)
         self._unfinished = re.compile(f"(?:{'|'.join(f'(?:{one})' for one in unfinished)})\\Z")
         self._signs = re.compile(signs) if signs else None
@@ -68,7 +79,7 @@ class CandidateMatcher:
         self._begins = re.compile(f"(?:{begins})\\Z") if begins else None
 
     def find(self, text: str, start: int) -> list[Finding]:
-        if self._gate.search(text, start) is None:
+        if self._gate is not None and len(text) - start < SHORT and self._gate.search(text, start) is None:
             return []
         found: list[Finding] = []
         for group in self._groups:

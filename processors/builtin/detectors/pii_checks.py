@@ -14,12 +14,13 @@ from stdnum import luhn
 from processors.builtin.detectors.candidates import Span, before
 
 _DIGITS: Final = re.compile(r"\d+")
+_BLANK: Final = re.compile(" ")
 _BIRTH: Final = re.compile(
     r"\b(?:born|birth|birthday|birthdate|dob|d\.o\.b|geboren|geb\b|geburt\w*|né|née|naissance|nac(?:ido|ida|imiento)|nascid[oa]|nascimento|nat[oa]|nascita)\b"
 )
 _CALL: Final = re.compile(
     r"\b(?:phone|telephone|tel|mobile|mobil|cell|cellphone|fax|call|dial|ring|text|sms|whatsapp|signal|desk|office|hotline|landline|contact|"
-    r"answering|reach|messages|registered|number is|telefon|handy|rufnummer|téléphone|teléfono|móvil|cellulare|telefono|telefone)\b"
+    r"answering|reach|messages?|registered|telefon|handy|rufnummer|téléphone|teléfono|móvil|cellulare|telefono|telefone)\b"
 )
 _SOCIAL: Final = re.compile(r"\b(?:ssn|social security|soc\.? sec)\b")
 _VERSION: Final = re.compile(r"\b(?:version|release|build|v|ver)\.? ?$")
@@ -133,17 +134,26 @@ def phone_check(regions: tuple[str, ...]) -> Callable[[str, int, int], Span | No
     """Telephone numbers: international ones, those that look like one in print, valid ones of `regions` after a word."""
 
     def check(text: str, start: int, end: int) -> Span | None:
-        number = text[start:end]
-        if not _phone_like(number, 7):
-            return None
         called = bool(_CALL.search(before(text, start)))
-        if called or _printed_like_a_phone(number):
-            return start, end
-        if number[0] == "+":
-            return (start, end) if _possible(number, None) else None
-        return (start, end) if any(_valid(number, region) for region in regions) else None
+        for stop in _possible_ends(text, start, end):
+            number = text[start:stop]
+            if not _phone_like(number, 7) or (_thousands(number) and not called):
+                continue
+            if called or _printed_like_a_phone(number):
+                return start, stop
+            if number[0] == "+" and _possible(number, None):
+                return start, stop
+            if stop == end and any(_valid(number, region) for region in regions):
+                return start, stop
+        return None
 
     return check
+
+
+def _possible_ends(text: str, start: int, end: int) -> list[int]:
+    """Where the number may end: two numbers with a blank between them look like one."""
+    ends = [match.start() for match in _BLANK.finditer(text, start, end) if text[match.start() - 1].isdigit()]
+    return [end, *reversed(ends)] if len(ends) <= 8 else [end]
 
 
 def _phone_like(number: str, least: int) -> bool:
@@ -155,13 +165,18 @@ def _phone_like(number: str, least: int) -> bool:
     if len(digits) < 2 * len(groups) - 1 and number[0] != "+":
         return False
     if re.match(
-        r"(?:19|20)\d\d[-/. ](?:0\d|1[0-2])[-/. ][0-3]\d\b|[0-3]?\d[-/.][01]?\d[-/.](?:19|20)\d\d\b", number
+        r"(?:19|20)\d\d[-/. ](?:0\d|1[0-2])[-/. ][0-3]\d\b|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)?\d\d(?!\d)|\d{1,3}(?:\.\d{1,3}){3}$",
+        number,
     ):
         return False
-    thousands = all(len(group) == 3 for group in groups[1:]) and re.search(r"[().+x]", number) is None
-    return not (
-        thousands and len(groups) > 1 and groups[0][0] != "0" and len(groups[0]) < 3 and "-" not in number
-    )
+    return True
+
+
+def _thousands(number: str) -> bool:
+    """Whether the groups are those of a large number, such as 1.250.000."""
+    groups = _DIGITS.findall(number)
+    grouped = all(len(group) == 3 for group in groups[1:]) and not set("()+x-") & set(number)
+    return grouped and len(groups) > 1 and groups[0][0] != "0" and len(groups[0]) < 3
 
 
 _PRINTED: Final = re.compile(
@@ -184,11 +199,13 @@ def _possible(number: str, region: str | None) -> bool:
 
 
 def _valid(number: str, region: str) -> bool:
-    """Valid in the region and written with separators: a bare run of digits is an order number as often as a phone."""
-    if number.isdigit():
+    """Valid in the region, with separators and with the region's trunk prefix: other digits are order numbers as often."""
+    digits = digits_of(number)
+    prefix = phonenumbers.ndd_prefix_for_region(region, True) or ""
+    if number.isdigit() or (prefix == "0" and digits[0] != "0") or len(digits) < 9:
         return False
     try:
-        return phonenumbers.is_valid_number_for_region(phonenumbers.parse(number, region), region)
+        return bool(phonenumbers.is_valid_number_for_region(phonenumbers.parse(number, region), region))
     except phonenumbers.NumberParseException:
         return False
 

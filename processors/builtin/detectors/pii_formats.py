@@ -17,12 +17,13 @@ _MONTH: Final = (
     "agosto|septiembre|octubre|noviembre|diciembre|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre)"
 )
 _GAP: Final = "(?:[ .\\-/\u00a0\u2010-\u2013]?[()][ .\\-]?|[ .\\-/\u00a0\u2010-\u2013])?"
-_NUMBER: Final = rf"(?<![\w+.,/-])(?:\+|00)?\(?\d(?:{_GAP}\d){{5,17}}(?: ?(?:x|ext\.?) ?\d{{1,6}})?"
+_NUMBER: Final = rf"(?<![\w+./-])(?<!\d,)(?:\+|00)?\(?\d(?:{_GAP}\d){{5,17}}(?: ?(?:x|ext\.?) ?\d{{1,6}})?"
 _SIX: Final = r"\d(?:\D{0,3}\d){5}"  # six digits, not far from each other
+_IDS: Final = r"\d(?:[ .-]?\d){5}"
 _OCTETS: Final = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3,5}(?!\w)"
 
 FORMATS: Final[tuple[Candidate, ...]] = (
-    Candidate("email", "email", rf"(?<![{WORD}.%+-])[{WORD}.%+-]{{1,64}}@(?:[{WORD}-]{{1,63}}\.){{1,8}}[A-Za-z\u00c0-\u1fff][{WORD}-]{{1,40}}", None, "@"),
+    Candidate("email", "email", rf"(?<![{WORD}.%+-])[{WORD}.%+-]{{1,64}}(?:@(?:[{WORD}-]{{1,63}}\.){{1,8}}[A-Za-z\u00c0-\u1fff][{WORD}-]{{1,40}}){{1,3}}", None, "@"),
     Candidate("credit-card", "card", r"(?<![\w.])\d(?:[ -]?\d){11,18}(?!\w)", checks.card, _SIX),
     Candidate("iban", "iban", r"(?<!\w)[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}(?!\w)", checks.iban, r"[A-Za-z]{2}\d{2}"),
     Candidate("ssn", "us-ssn", r"(?<![\w-])(?:\d{3}-\d{2}-\d{4}|\d{3} \d{2} \d{4}|\d{9})(?![\w-])", checks.social_security, _SIX),
@@ -34,7 +35,8 @@ FORMATS: Final[tuple[Candidate, ...]] = (
     Candidate("date-of-birth", "numeric date", r"(?<![\w/.-])(?:\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})|\d{4}[/.-]\d{1,2}[/.-]\d{1,2})(?!\w)", checks.birth_date, r"\d[/.-]\d"),
     Candidate("date-of-birth", "day month year", rf"(?<![\w/.-])\d{{1,2}}(?:st|nd|rd|th|\.)? ?(?:of |de )?{_MONTH},? (?:de )?\d{{4}}(?!\w)", checks.birth_date, r"\d{4}"),
     Candidate("date-of-birth", "month day year", rf"(?<!\w){_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}(?!\w)", checks.birth_date, r"\d{4}"),
-    Candidate("crypto-wallet", "bitcoin", r"(?<!\w)(?:[13][1-9A-HJ-NP-Za-km-z]{25,34}|(?:bc1|BC1)[02-9ac-hj-np-zAC-HJ-NP-Z]{11,71})(?!\w)", checks.bitcoin, "[A-Za-z0-9]{14}"),
+    Candidate("crypto-wallet", "bitcoin", r"(?<!\w)[13][1-9A-HJ-NP-Za-km-z]{25,34}(?!\w)", checks.bitcoin, "[A-Za-z0-9]{24}"),
+    Candidate("crypto-wallet", "bitcoin bech32", r"(?<!\w)(?:bc1|BC1)[02-9ac-hj-np-zAC-HJ-NP-Z]{11,71}(?!\w)", checks.bitcoin, "bc1|BC1"),
     Candidate("crypto-wallet", "ethereum", r"(?<!\w)0x[0-9a-fA-F]{40}(?!\w)", None, "0x"),
     Candidate("uuid", "uuid", r"(?<![\w-])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![\w-])", None, "[0-9a-fA-F]{8}-"),
     Candidate("phone", "labelled phone", rf"({_NUMBER})(?:[ -](?:[Oo]ffice|[Ff]ax|[Mm]obile|[Cc]ell|[Hh]ome|[Ww]ork|[Dd]esk))", checks.labelled_phone, _SIX, group=1),
@@ -43,7 +45,7 @@ FORMATS: Final[tuple[Candidate, ...]] = (
 
 NATIONAL: Final[dict[str, tuple[Candidate, ...]]] = {
     country: tuple(
-        Candidate("national-id", f"{country}-{module}", pattern, checks.national_check(f"{country.lower().replace('in', 'in_') if country == 'IN' else country.lower()}.{module}", words), r"\d\d")
+        Candidate("national-id", f"{country}-{module}", pattern, checks.national_check(f"{country.lower().replace('in', 'in_') if country == 'IN' else country.lower()}.{module}", words), r"[A-Za-z]{4}\d\d" if country == "IT" else r"[A-Z]{5}\d" if module == "pan" else _IDS)
         for module, pattern, words in rules
     )
     for country, rules in {
@@ -90,4 +92,10 @@ def formats_for(
 
 def pii_matcher(formats: Sequence[Candidate]) -> CandidateMatcher:
     """One matcher for these formats. A text without digits and signs can only be in the middle of a word."""
-    return CandidateMatcher(formats, signs=r"[\d@:(+%.-]", word=f"[{WORD}]", begins=f"{_MONTH} ?")
+    return CandidateMatcher(
+        formats,
+        signs=r"[\d@:(+%.-]",
+        word=f"[{WORD}]",
+        begins=f"{_MONTH} ?",
+        gate=r"[\d@:._-]|A[KSBCI][IACz]",
+    )
