@@ -27,6 +27,13 @@ SLUGS = {
     "stream_error_retry": "stream-error-retry",
 }
 
+NOT_OURS = frozenset({
+    "model", "threshold", "instructions", "include_detections", "include_scores", "include_breakdown", "buffer_size",
+    "stream_carryover_size", "include_redacted_values", "chunk_window", "structured_output_options", "provider_options",
+    "translation_quality", "bust", "key",
+})  # fmt: skip
+"""Options of the reference that a kind may lack here: what we find by format needs no model, no score and no window."""
+
 
 class CaseCache:
     """The in-memory cache of a case."""
@@ -77,7 +84,10 @@ def built_in(case: Case, value: dict[str, Any], aux: dict[str, Any], cost_report
     if slug not in registry:
         pytest.skip(f"the built-in {slug!r} is not part of this version")
     context = BuildContext(cache=CaseCache(), costs=CaseCosts(cost_report) if cost_report else None)
-    processor = registry.build(slug, value["id"], options_of(value.get("options", {}), aux), context)
+    known = registry.get(slug).options.model_fields
+    options = options_of(value.get("options", {}), aux)
+    options = {name: one for name, one in options.items() if name in known or name not in NOT_OURS}
+    processor = registry.build(slug, value["id"], options, context)
     if value.get("on_violation"):
         processor.on_violation = callback_of(case, value["on_violation"])
     return processor
