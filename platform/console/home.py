@@ -108,6 +108,33 @@ def audit_tiles(midnight: datetime) -> list[Tile]:
     ]  # fmt: skip
 
 
+def failing_guardrails(midnight: datetime) -> list[Notice]:
+    """The guardrails that failed most today."""
+    found: list[Notice] = []
+    failing = (
+        Violation.objects.filter(at__gte=midnight, outcome__in=("error", "not_scanned"))
+        .order_by()
+        .values_list("processor_id")
+        .annotate(count=Count("pk"))
+        .order_by("-count")[:3]
+    )
+    for slug, count in failing:
+        url = f"{reverse('admin:audit_violation_changelist')}?processor_id={slug}&outcome__exact=error"
+        found.append(
+            Notice(
+                ngettext(
+                    "“%(slug)s” failed %(count)d time today.",
+                    "“%(slug)s” failed %(count)d times today.",
+                    count,
+                )
+                % {"slug": slug, "count": count},
+                url,
+                True,
+            )
+        )
+    return found
+
+
 def notices(request: HttpRequest, midnight: datetime, *, sees_runs: bool, sees_audit: bool) -> list[Notice]:
     """What needs a person now."""
     found: list[Notice] = []
@@ -125,27 +152,7 @@ def notices(request: HttpRequest, midnight: datetime, *, sees_runs: bool, sees_a
                 )
             )
     if sees_audit:
-        failing = (
-            Violation.objects.filter(at__gte=midnight, outcome__in=("error", "not_scanned"))
-            .order_by()
-            .values_list("processor_id")
-            .annotate(count=Count("pk"))
-            .order_by("-count")[:3]
-        )
-        for slug, count in failing:
-            url = f"{reverse('admin:audit_violation_changelist')}?processor_id={slug}&outcome__exact=error"
-            found.append(
-                Notice(
-                    ngettext(
-                        "“%(slug)s” failed %(count)d time today.",
-                        "“%(slug)s” failed %(count)d times today.",
-                        count,
-                    )
-                    % {"slug": slug, "count": count},
-                    url,
-                    True,
-                )
-            )
+        found += failing_guardrails(midnight)
     if sees_runs:
         waiting = Run.objects.filter(status=Run.Status.WAITING).count()
         if waiting:
