@@ -269,10 +269,7 @@ class Attempt:
 
     def _take(self, chunk: Chunk) -> None:
         """Note what the chain has passed; a result of the provider's own tool goes to its call."""
-        text = chunk.text
-        if text:
-            self.run.scope.delivered_chars += len(text)
-        self.reply.take(chunk)
+        self.run.scope.delivered_chars += self.reply.take(chunk)
         if chunk.type == "tool-result":
             payload = chunk.payload or {}
             part = self.list.find_tool_invocation(payload["toolCallId"])

@@ -87,8 +87,8 @@ class Reply:
             self.list.add(self.message, "response")
         self.message.content.parts.append(part)
 
-    def take(self, chunk: Chunk) -> None:
-        """Note a chunk that the output chain has passed."""
+    def take(self, chunk: Chunk) -> int:
+        """Note a chunk that the output chain has passed. Returns how many characters of text it brings."""
         kind = chunk.type
         if self.keep_chunks and not kind.startswith(DATA_PREFIX):
             self.chunks.append({"type": kind, "payload": chunk.payload})
@@ -104,11 +104,13 @@ class Reply:
                 self.part(part)
             current[3].append(text)
             (self.texts if block == "text" else self.reasonings).append(text)
-        elif kind.startswith(DATA_PREFIX):
+            return len(text)
+        if kind.startswith(DATA_PREFIX):
             if not chunk.transient:
                 self.part({"type": kind, "data": chunk.data})
         else:
             self._take_other(kind, chunk.payload or {})
+        return 0
 
     def _take_other(self, kind: str, payload: dict[str, Any]) -> None:
         if kind in ("text-end", "reasoning-end"):

@@ -179,15 +179,17 @@ class Run:
             self.interruption.wanted = True
         try:
             yield Chunk("start", {"agentId": self.agent.id}, self.run_id)
+            following, interruption = steps.__anext__, self.interruption
             while True:
-                self.interruption.check()
-                self.interruption.enter()
+                if interruption.wanted:
+                    interruption.check()
+                interruption.enter()
                 try:
-                    chunk = await anext(steps, None)
-                finally:
-                    self.interruption.leave()
-                if chunk is None:
+                    chunk = await following()
+                except StopAsyncIteration:
                     return
+                finally:
+                    interruption.leave()
                 yield chunk
         except GeneratorExit:
             await steps.aclose()

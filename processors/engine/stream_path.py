@@ -24,8 +24,8 @@ from processors.engine.slots import Slot, groups_of
 HOOK = "process_output_stream"
 ALLOWED = "the chunk, a changed Chunk, a list of Chunks, or None to drop it"
 ALLOWED_IN_GROUP = "the chunk it was given: processors of one group judge side by side and change nothing"
-SAMPLE = 15
-"""Every 16th chunk is timed, and counts for sixteen."""
+SAMPLE = 64
+"""One chunk of so many is timed, and counts for all of them. It is the third: the first ones are mere marks."""
 
 
 class StreamPath:
@@ -34,24 +34,55 @@ class StreamPath:
     def __init__(self, scope: RunScope, slots: list[Slot], message_list: MessageList) -> None:
         self.scope = scope
         self.slots = [slot for slot in slots if HOOK in slot.hooks]
+        parts: list[Chunk] = []
         self.args: list[ProcessOutputStreamArgs] = [
             scope.args_for(
-                slot, ProcessOutputStreamArgs, part=None, stream_parts=[], message_list=message_list
+                slot, ProcessOutputStreamArgs, part=None, stream_parts=parts, message_list=message_list
             )
             for slot in self.slots
         ]
-        self.hooks = [_careful(slot.hooks[HOOK]) if slot.entry.on_error == "allow" else slot.hooks[HOOK]
-                      for slot in self.slots]  # fmt: skip
-        self.steps = [
-            (hook, args, slot.pending, args.stream_parts.append)
-            for hook, args, slot in zip(self.hooks, self.args, self.slots, strict=True)
+        self.hooks = [
+            _careful(slot.hooks[HOOK]) if slot.entry.on_error == "allow" else slot.hooks[HOOK] for slot in self.slots
         ]
+        # Neighbours that have received the same chunks share one list of them; only its first owner appends.
+        self.owns = [at == 0 for at in range(len(self.slots))]
+        self.steps = self._steps()
         self.takes_data = [bool(getattr(slot.processor, "process_data_parts", False)) for slot in self.slots]
         place = {slot: at for at, slot in enumerate(self.slots)}
         self.groups = [[place[slot] for slot in group] for group in groups_of(self.slots)]
         self.plain = all(len(group) == 1 for group in self.groups)
         self._marks: list[int] = [0] * len(self.slots)
         self._seen = 0
+
+    def _steps(self) -> list[tuple[Callable[[Any], Any], ProcessOutputStreamArgs, list[Any], Any]]:
+        return [
+            (hook, args, slot.pending, args.stream_parts.append if owns else None)
+            for hook, args, slot, owns in zip(self.hooks, self.args, self.slots, self.owns, strict=True)
+        ]
+
+    def _part_ways(self, at: int, received: Chunk | None = None) -> None:
+        """The slot `at` gets something else than the one before it: from now on it has a list of its own."""
+        if at >= len(self.slots) or self.owns[at]:
+            return
+        own = self.args[at].stream_parts[:-1]
+        if received is not None:
+            own.append(received)
+        self.owns[at] = True
+        for args, owns in zip(self.args[at:], [False, *self.owns[at + 1 :]], strict=True):
+            if owns:
+                break
+            args.stream_parts = own
+        self.steps = self._steps()
+
+    def _part_all_ways(self) -> None:
+        """Data parts reach some processors only, and several chunks at once reach one after the other."""
+        if all(self.owns):
+            return
+        for at in range(1, len(self.slots)):
+            if not self.owns[at]:
+                self.owns[at] = True
+                self.args[at].stream_parts = list(self.args[at].stream_parts)
+        self.steps = self._steps()
 
     def retries_changed(self) -> None:
         """Tell the reused argument objects the new retry count."""
@@ -64,47 +95,68 @@ class StreamPath:
 
     def rewind(self) -> None:
         """The attempt is refused: its parts are forgotten."""
-        for args, length in zip(self.args, self._marks, strict=True):
-            del args.stream_parts[length:]
+        for args, length, owns in zip(self.args, self._marks, self.owns, strict=True):
+            if owns:
+                del args.stream_parts[length:]
 
     async def push(self, part: Chunk) -> list[Chunk]:
         """What the client gets for a chunk: none, one or several chunks. Raises TripWire and the engine's errors."""
         seen = self._seen
         self._seen = seen + 1
-        if not seen & SAMPLE or not self.plain or part.type.startswith(DATA_PREFIX):
-            if not seen:
-                for slot in self.slots:
-                    slot.stats.evaluated += 1
-            return await self._from(0, [part], timed=not seen & SAMPLE)
+        if seen % SAMPLE == 2 or not seen or not self.plain or part.type.startswith(DATA_PREFIX):
+            return await self._first_or_timed(seen, part)
         at = 0
         for hook, args, pending, note in self.steps:
             args.part = part
-            note(part)
+            if note is not None:
+                note(part)
             try:
                 result = hook(args)
             except Exception as error:
-                return await self._from(at + 1, await self._judged(at, part, error))
+                return await self._from(at + 1, self._onward(at, part, await self._judged(at, part, error)))
             if pending:
                 await self.scope.flush(self.slots[at], HOOK, args)
             at += 1
             if result is part:
                 continue
-            if result.__class__ is not Chunk:
+            if result.__class__ is Chunk:
+                part = result
+                self._part_ways(at, part)
+            else:
                 if result is None:
+                    self._part_ways(at)
                     return []
-                return await self._from(at, await self._finished(at - 1, part, result))
-            part = result
+                return await self._from(at, self._onward(at - 1, part, await self._finished(at - 1, part, result)))
         return [part]
+
+    async def _first_or_timed(self, seen: int, part: Chunk) -> list[Chunk]:
+        if part.type.startswith(DATA_PREFIX):
+            return await self.push_data(part)
+        if not seen:
+            for slot in self.slots:
+                slot.stats.evaluated += 1
+        return await self._from(0, [part], timed=seen % SAMPLE == 2)
 
     async def push_data(self, part: Chunk, seen_by: frozenset[Slot] = frozenset()) -> list[Chunk]:
         """A data part: only processors that opted in see it, and none of those whose handling led to it."""
+        if not any(self.takes_data):
+            return [part]
+        self._part_all_ways()
         return await self._from(0, [part], seen_by)
+
+    def _onward(self, at: int, given: Chunk, answer: list[Chunk]) -> list[Chunk]:
+        """What the slot `at` made of a chunk; unless it is that chunk, the next one goes its own way."""
+        if len(answer) != 1 or answer[0] is not given:
+            self._part_ways(at + 1)
+        return answer
 
     # ── the slower road ────────────────────────────────────────────────────
     async def _from(
         self, start: int, parts: list[Chunk], seen_by: frozenset[Slot] = frozenset(), *, timed: bool = False
     ) -> list[Chunk]:
         """The rest of the road, from the slot `start` on."""
+        if len(parts) > 1:
+            self._part_all_ways()
         for group in self.groups:
             if group[-1] < start or not parts:
                 continue
@@ -117,7 +169,7 @@ class StreamPath:
                 if not judges:
                     fed.append(chunk)
                 elif len(judges) == 1:
-                    fed.extend(await self._one(judges[0], chunk, timed))
+                    fed.extend(self._onward(judges[0], chunk, await self._one(judges[0], chunk, timed)))
                 else:
                     await self._side_by_side(judges, chunk)
                     fed.append(chunk)
@@ -127,7 +179,8 @@ class StreamPath:
     def _call(self, at: int, part: Chunk) -> Any:
         args = self.args[at]
         args.part = part
-        args.stream_parts.append(part)
+        if self.owns[at]:
+            args.stream_parts.append(part)
         return self.hooks[at](args)
 
     async def _one(self, at: int, part: Chunk, timed: bool) -> list[Chunk]:
@@ -139,7 +192,7 @@ class StreamPath:
         except Exception as error:
             return await self._judged(at, part, error)
         if timed:
-            self.slots[at].stats.seconds += (time.perf_counter() - start) * (SAMPLE + 1)
+            self.slots[at].stats.seconds += (time.perf_counter() - start) * SAMPLE
         if self.slots[at].pending:
             await self.scope.flush(self.slots[at], HOOK, self.args[at])
         return await self._chunks(at, result)
