@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from processors.builtin import register_all
@@ -68,7 +69,7 @@ def common(heard: Heard, state: dict[str, Any]) -> dict[str, Any]:
 def pieces_of(text: str, cuts: Iterable[int]) -> list[str]:
     """The text cut at these places."""
     places = sorted({min(max(cut, 0), len(text)) for cut in cuts} | {0, len(text)})
-    return [text[start:end] for start, end in zip(places, places[1:], strict=False)] or [""]
+    return [text[start:end] for start, end in pairwise(places)] or [""]
 
 
 def chunks_of(pieces: Sequence[str], *, kind: str = "text") -> list[Chunk]:

@@ -25,6 +25,11 @@ _CALL: Final = re.compile(
 _SOCIAL: Final = re.compile(r"\b(?:ssn|social security|soc\.? sec)\b")
 _VERSION: Final = re.compile(r"\b(?:version|release|build|v|ver)\.? ?$")
 
+_DATE_OR_ADDRESS: Final = re.compile(
+    r"(?:19|20)\d\d[-/. ](?:0\d|1[0-2])[-/. ][0-3]\d\b|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)?\d\d(?!\d)"
+    r"|\d{1,3}(?:\.\d{1,3}){3}$"
+)
+
 IBAN_LENGTHS: Final[dict[str, int]] = {
     country: int(length)
     for length, countries in {
@@ -164,12 +169,7 @@ def _phone_like(number: str, least: int) -> bool:
         return False
     if len(digits) < 2 * len(groups) - 1 and number[0] != "+":
         return False
-    if re.match(
-        r"(?:19|20)\d\d[-/. ](?:0\d|1[0-2])[-/. ][0-3]\d\b|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)?\d\d(?!\d)|\d{1,3}(?:\.\d{1,3}){3}$",
-        number,
-    ):
-        return False
-    return True
+    return _DATE_OR_ADDRESS.match(number) is None
 
 
 def _thousands(number: str) -> bool:

@@ -23,7 +23,7 @@ _IDS: Final = r"\d(?:[ .-]?\d){5}"
 _OCTETS: Final = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3,5}(?!\w)"
 
 FORMATS: Final[tuple[Candidate, ...]] = (
-    Candidate("email", "email", rf"(?<![{WORD}.%+-])[{WORD}.%+-]{{1,64}}(?:@(?:[{WORD}-]{{1,63}}\.){{1,8}}[A-Za-z\u00c0-\u1fff][{WORD}-]{{1,40}}){{1,3}}", None, "@"),
+    Candidate("email", "email", rf"(?<![{WORD}.%+-])[{WORD}.%+-]{{1,64}}(?:@(?:[{WORD}-]{{1,63}}\.){{1,5}}[A-Za-z\u00c0-\u1fff][{WORD}-]{{1,40}}){{1,9}}", None, "@"),
     Candidate("credit-card", "card", r"(?<![\w.])\d(?:[ -]?\d){11,18}(?!\w)", checks.card, _SIX),
     Candidate("iban", "iban", r"(?<!\w)[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}(?!\w)", checks.iban, r"[A-Za-z]{2}\d{2}"),
     Candidate("ssn", "us-ssn", r"(?<![\w-])(?:\d{3}-\d{2}-\d{4}|\d{3} \d{2} \d{4}|\d{9})(?![\w-])", checks.social_security, _SIX),
