@@ -281,7 +281,9 @@ class JudgedGuardrail(Processor):
         if not text.strip():
             return None
         if self.strategy == "rewrite" and len(text) > self._max_chars:
-            raise JudgeError(f"The text has {len(text)} characters; at most {self._max_chars} can be reworded at once.")
+            raise JudgeError(
+                f"The text has {len(text)} characters; at most {self._max_chars} can be reworded at once."
+            )
         for start, end in windows(text, self._max_chars):
             if self._max_calls is not None and run.calls >= self._max_calls:
                 raise JudgeError(f"The judge was asked {run.calls} times in this run, which is all it may. Raise “Questions per run”.")  # fmt: skip

@@ -20,9 +20,13 @@ class RateLimitOptions(Options):
     """How many, how long, and per whom."""
 
     max_messages: int = Field(20, title="Messages", description="So many are let through within the time.", ge=1, le=1_000_000)  # fmt: skip
-    seconds: float = Field(60.0, title="Within", description="Seconds; the window moves along.", ge=1, le=31 * 86_400)
+    seconds: float = Field(
+        60.0, title="Within", description="Seconds; the window moves along.", ge=1, le=31 * 86_400
+    )
     scope: Scope = Field("user", title="Counted per", description="User, conversation, agent or API key. Requests that don't say whose they are share one account.", json_schema_extra={"x-labels": {"thread": "Conversation", "key": "API key"}})  # fmt: skip
-    strategy: Literal["block", "warn"] = Field("block", title="Beyond it", description="Stop the run, or only report.")
+    strategy: Literal["block", "warn"] = Field(
+        "block", title="Beyond it", description="Stop the run, or only report."
+    )
     message: str = Field("Too many messages in a short time. Please wait a moment and send it again.", title="Message to the person", description="Shown when a message is refused.", min_length=1, max_length=500)  # fmt: skip
 
 
@@ -55,7 +59,9 @@ class RateLimit(Processor):
 def register(registry: Registry) -> None:
     def build(id: str, options: Any, context: BuildContext) -> RateLimit:
         if not callable(getattr(context.costs, "reserve", None)):
-            raise ConfigError("Nothing here counts requests across processes, so a rate limit can't work; set up Redis.")
+            raise ConfigError(
+                "Nothing here counts requests across processes, so a rate limit can't work; set up Redis."
+            )
         store: Any = context.costs
         return RateLimit(id, options, store)
 

@@ -47,7 +47,7 @@ class StreamErrorRetry(Processor):
         if wait > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(args.abort_signal.wait(), wait)
-        return None if args.abort_signal.aborted else {"retry": True}
+        return {"retry": True}  # a run that was stopped meanwhile ends as stopped when the step begins again
 
 
 def register(registry: Registry) -> None:

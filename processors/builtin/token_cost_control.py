@@ -21,7 +21,14 @@ from processors.engine.registry import Options, ProcessorKind, Registry
 SLUG: Final = "token-cost-control"
 Measure = Literal["cost", "tokens", "calls"]
 MEASURES: Final[tuple[Measure, ...]] = ("cost", "tokens", "calls")
-WINDOWS: Final = {"1h": 3600.0, "6h": 21_600.0, "24h": 86_400.0, "7d": 604_800.0, "30d": 2_592_000.0, "365d": 31_536_000.0}
+WINDOWS: Final = {
+    "1h": 3600.0,
+    "6h": 21_600.0,
+    "24h": 86_400.0,
+    "7d": 604_800.0,
+    "30d": 2_592_000.0,
+    "365d": 31_536_000.0,
+}
 MILLION: Final = 1_000_000
 _STATE: Final = "budget"
 
@@ -34,7 +41,9 @@ class TokenCostControlOptions(Options):
     max_calls: int | None = Field(None, title="Model calls", description="Empty: no limit.", gt=0)
     scope: Scope = Field("user", title="Counted per", description="Run, conversation, user, agent or API key. Requests that don't say whose they are share one account.", json_schema_extra={"x-labels": {"thread": "Conversation", "key": "API key"}})  # fmt: skip
     window: Literal["1h", "6h", "24h", "7d", "30d", "365d"] = Field("7d", title="Within", description="The window of time that moves along. A run's own budget has no window.", json_schema_extra={"x-labels": {"1h": "1 hour", "6h": "6 hours", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "365d": "365 days"}})  # fmt: skip
-    strategy: Literal["block", "warn"] = Field("block", title="At the limit", description="Stop the run, or only report.")
+    strategy: Literal["block", "warn"] = Field(
+        "block", title="At the limit", description="Stop the run, or only report."
+    )
     message: str = Field("Cost control: estimated cost limit exceeded ({usage}/{limit})", title="Message to the person", description="{usage} and {limit} are replaced.", min_length=1, max_length=500)  # fmt: skip
     warn_at_percent: int | None = Field(None, title="Report early at", description="Percent of a limit from which each run reports once. Empty: never.", ge=1, le=99)  # fmt: skip
     input_price: float = Field(0.0, title="Price of prompts", description="Per million tokens, for what this run has used before the accounts know it.", ge=0, json_schema_extra={"x-group": "Expected per call", "x-advanced": True})  # fmt: skip
@@ -112,7 +121,9 @@ class TokenCostControl(Processor):
         """The most of what the store says now and what it said at the start plus this run's own."""
         if self._costs is None:
             return dict(own)
-        told = await self._costs.spent(scope=self.options.scope, key=scope_key(args, self.options.scope), window_seconds=self._window)
+        told = await self._costs.spent(
+            scope=self.options.scope, key=scope_key(args, self.options.scope), window_seconds=self._window
+        )
         now = {name: float(told.get(name, 0.0)) for name in MEASURES}
         if account.base is None:
             account.base = now
@@ -122,7 +133,11 @@ class TokenCostControl(Processor):
         self, args: HookArgs, account: _Account, own: Mapping[str, float], used: dict[str, float]
     ) -> tuple[Measure | None, dict[str, float]]:
         assert self._store is not None
-        expected = {"cost": self.options.expected_cost, "tokens": float(self.options.expected_tokens), "calls": 1.0}
+        expected = {
+            "cost": self.options.expected_cost,
+            "tokens": float(self.options.expected_tokens),
+            "calls": 1.0,
+        }
         answer = await self._store.reserve(
             scope=self.options.scope, key=scope_key(args, self.options.scope), window_seconds=self._window,
             amounts=expected, limits=dict(self._limits),
@@ -131,7 +146,10 @@ class TokenCostControl(Processor):
             account.reservation = answer.id
             return None, used
         told = {name: max(used[name], float(answer.used.get(name, 0.0))) for name in MEASURES}
-        over = next((name for name, limit in self._limits.items() if told[name] + expected[name] > limit), next(iter(self._limits)))
+        over = next(
+            (name for name, limit in self._limits.items() if told[name] + expected[name] > limit),
+            next(iter(self._limits)),
+        )
         return over, told
 
     async def _settle(self, account: _Account, amounts: Mapping[str, float]) -> None:
@@ -144,7 +162,11 @@ class TokenCostControl(Processor):
         ins = sum(step.usage.input_tokens for step in steps)
         outs = sum(step.usage.output_tokens for step in steps)
         cost = (ins * self.options.input_price + outs * self.options.output_price) / MILLION
-        return {"cost": cost, "tokens": float(sum(step.usage.total_tokens for step in steps)), "calls": float(len(steps))}
+        return {
+            "cost": cost,
+            "tokens": float(sum(step.usage.total_tokens for step in steps)),
+            "calls": float(len(steps)),
+        }
 
     def _limit_reached(self, args: HookArgs, account: _Account, measure: Measure, usage: float) -> None:
         reason, detail = self._report(args, measure, usage, "hard")
@@ -159,12 +181,16 @@ class TokenCostControl(Processor):
                 reason, detail = self._report(args, measure, used[measure], "soft")
                 self._once(args, account, f"soft {measure}", reason, {**detail, "strategy": "warn"})
 
-    def _once(self, args: HookArgs, account: _Account, what: str, reason: str, detail: dict[str, Any]) -> None:
+    def _once(
+        self, args: HookArgs, account: _Account, what: str, reason: str, detail: dict[str, Any]
+    ) -> None:
         if what not in account.warned:
             account.warned.add(what)
             args.report_violation(reason, detail)
 
-    def _report(self, args: HookArgs, measure: Measure, usage: float, threshold: str) -> tuple[str, dict[str, Any]]:
+    def _report(
+        self, args: HookArgs, measure: Measure, usage: float, threshold: str
+    ) -> tuple[str, dict[str, Any]]:
         """The same shape whether the run is stopped or goes on."""
         limit, scope = self._limits[measure], self.options.scope
         detail = {
@@ -187,7 +213,9 @@ def _account(args: HookArgs) -> _Account:
 def register(registry: Registry) -> None:
     def build(id: str, options: Any, context: BuildContext) -> TokenCostControl:
         if context.costs is None and options.scope != "run":
-            raise ConfigError("Nothing here keeps accounts of what was spent, so only the budget of a run works; choose “Run”.")
+            raise ConfigError(
+                "Nothing here keeps accounts of what was spent, so only the budget of a run works; choose “Run”."
+            )
         return TokenCostControl(id, options, context.costs)
 
     registry.register(ProcessorKind(

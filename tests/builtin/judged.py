@@ -48,7 +48,12 @@ def judge(opinion: Callable[[str], Any]) -> ScriptedModel:
 
 def hate_judge(word: str = "vermin", category: str = "hate") -> ScriptedModel:
     """A moderation judge that finds one word."""
-    return judge(lambda text: {"category_scores": [{"category": category, "score": 0.9 if word in text else 0.1}], "reason": "x"})
+    return judge(
+        lambda text: {
+            "category_scores": [{"category": category, "score": 0.9 if word in text else 0.1}],
+            "reason": "x",
+        }
+    )
 
 
 def texts_asked(model: ScriptedModel) -> list[str]:
@@ -86,7 +91,10 @@ class Accounts:
 
     async def reserve(self, *, scope: str, key: str, window_seconds: float | None, amounts: Mapping[str, float], limits: Mapping[str, float]) -> Reservation:  # fmt: skip
         book = self.booked.setdefault((scope, key), {})
-        used = {name: self.told.get(name, 0.0) + sum(one.get(name, 0.0) for one in book.values()) for name in limits}
+        used = {
+            name: self.told.get(name, 0.0) + sum(one.get(name, 0.0) for one in book.values())
+            for name in limits
+        }
         id = f"{scope}|{key}|{len(book)}"
         granted = all(used[name] + amounts.get(name, 0.0) <= limit for name, limit in limits.items())
         if granted:

@@ -38,7 +38,9 @@ async def test_stopping_and_warning_report_the_same_facts() -> None:
 
 async def test_eight_at_once_on_a_budget_of_one_admit_one() -> None:
     accounts = Accounts()
-    runs = await asyncio.gather(*(talk([says("Hi.")], input=[budget(accounts, max_calls=1)]) for _ in range(8)))
+    runs = await asyncio.gather(
+        *(talk([says("Hi.")], input=[budget(accounts, max_calls=1)]) for _ in range(8))
+    )
     assert sorted(played.result.status for played in runs) == ["blocked"] * 7 + ["completed"]
 
 
@@ -52,7 +54,11 @@ async def test_what_was_reserved_is_settled_with_what_was_really_used() -> None:
 async def test_a_long_tool_loop_stops_within_a_step_of_its_limit_although_the_accounts_lag() -> None:
     echo = Echo()
     script = [[tool_call("echo", {"n": n}, f"call-{n}")] for n in range(30)]
-    played = await talk(script, input=[budget(SpendingOnly(), max_tokens=100)], agent={"tools": [echo.tool()], "max_steps": 30})
+    played = await talk(
+        script,
+        input=[budget(SpendingOnly(), max_tokens=100)],
+        agent={"tools": [echo.tool()], "max_steps": 30},
+    )
     assert (played.result.status, len(played.model.requests)) == ("blocked", 7)
 
 
@@ -67,14 +73,20 @@ async def test_cost_is_counted_from_prices_before_the_accounts_know_it() -> None
 async def test_a_runs_own_budget_needs_no_accounts() -> None:
     echo = Echo()
     script = [[tool_call("echo", {"n": n}, f"call-{n}")] for n in range(9)]
-    played = await talk(script, input=[budget(None, max_calls=2, scope="run")], agent={"tools": [echo.tool()], "max_steps": 9})
+    played = await talk(
+        script, input=[budget(None, max_calls=2, scope="run")], agent={"tools": [echo.tool()], "max_steps": 9}
+    )
     assert len(played.model.requests) == 2
 
 
 async def test_each_run_reports_once_from_the_percentage_on() -> None:
     echo = Echo()
     script = [[tool_call("echo", {}, "call-1")], [tool_call("echo", {}, "call-2")], says("Done.")]
-    played = await talk(script, input=[budget(SpendingOnly(cost=0.9), max_cost=1, warn_at_percent=80)], agent={"tools": [echo.tool()]})
+    played = await talk(
+        script,
+        input=[budget(SpendingOnly(cost=0.9), max_cost=1, warn_at_percent=80)],
+        agent={"tools": [echo.tool()]},
+    )
     assert played.result.status == "completed"
     assert [entry.violation.detail["threshold"] for entry in played.audit.entries] == ["soft"]
 
@@ -92,7 +104,10 @@ async def test_without_a_budget_nobody_is_stopped_for_one() -> None:
 async def test_people_have_accounts_of_their_own_and_those_without_a_name_share_one() -> None:
     accounts = Accounts()
     guard = budget(accounts, max_calls=1)
-    seen = [(await talk([says("Hi.")], input=[guard], user=user)).result.status for user in ("alice", "bob", "alice", None, None)]
+    seen = [
+        (await talk([says("Hi.")], input=[guard], user=user)).result.status
+        for user in ("alice", "bob", "alice", None, None)
+    ]
     assert seen == ["completed", "completed", "blocked", "completed", "blocked"]
 
 
@@ -122,7 +137,9 @@ async def test_messages_beyond_the_rate_are_refused_and_do_not_count() -> None:
 
 async def test_one_person_does_not_use_up_anothers_rate() -> None:
     guard = rate(Accounts(), max_messages=1)
-    runs = [await talk([says("Hi.")], input=[guard], user=user) for user in ("alice", "bob", "charlie", "bob")]
+    runs = [
+        await talk([says("Hi.")], input=[guard], user=user) for user in ("alice", "bob", "charlie", "bob")
+    ]
     assert [played.result.status for played in runs] == ["completed", "completed", "completed", "blocked"]
 
 

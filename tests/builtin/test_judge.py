@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -126,7 +127,7 @@ async def test_it_notes_what_a_question_cost() -> None:
 def test_windows_cover_every_character_and_overlap(size: int) -> None:
     pieces = windows("x" * size, 100)
     assert (pieces[0][0], pieces[-1][1]) == (0, size)
-    assert all(later[0] <= earlier[1] - 25 for earlier, later in zip(pieces, pieces[1:], strict=False))
+    assert all(later[0] <= earlier[1] - 25 for earlier, later in pairwise(pieces))
 
 
 def test_deeply_nested_json_is_no_verdict() -> None:

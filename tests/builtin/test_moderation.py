@@ -27,7 +27,12 @@ async def test_a_refused_message_stops_the_run_before_any_model_call() -> None:
     assert "vermin" not in played.thread.everything
     [entry] = played.audit.entries
     detail = entry.violation.detail
-    assert (detail["type"], detail["score"], detail["strategy"], detail["where"]) == ("hate", 0.9, "block", "input")
+    assert (detail["type"], detail["score"], detail["strategy"], detail["where"]) == (
+        "hate",
+        0.9,
+        "block",
+        "input",
+    )
     assert "vermin" not in repr(detail)
 
 
@@ -62,7 +67,9 @@ async def test_no_token_of_the_judge_reaches_the_client() -> None:
 
 
 async def test_filter_withholds_the_window_and_goes_on() -> None:
-    played = await talk([deltas(LONG + "They are vermin. " + LONG, 11)], output=[moderation(hate_judge(), strategy="filter")])
+    played = await talk(
+        [deltas(LONG + "They are vermin. " + LONG, 11)], output=[moderation(hate_judge(), strategy="filter")]
+    )
     assert played.result.status == "completed"
     assert "vermin" not in played.delivered + played.thread.everything
     assert played.delivered.startswith("This is sentence number 0")
@@ -82,7 +89,9 @@ async def test_files_and_other_parts_survive(strategy: str) -> None:
         {"type": "text", "text": "They are vermin." if strategy == "filter" else "Look."},
         {"type": "file", "mimeType": "image/png", "data": "AAAA"},
     ]))  # fmt: skip
-    played = await talk([says("Hi.")], input=[moderation(hate_judge(), strategy=strategy, files="skip")], says=message)
+    played = await talk(
+        [says("Hi.")], input=[moderation(hate_judge(), strategy=strategy, files="skip")], says=message
+    )
     [sent] = [one for one in played.model.requests[0].prompt if one["role"] == "user"]
     assert {"type": "file", "mimeType": "image/png", "data": "AAAA"} in sent["content"]
     assert "vermin" not in repr(sent)
@@ -114,7 +123,9 @@ async def test_it_judges_tool_results_before_the_model_reads_them() -> None:
 
 
 async def test_it_judges_what_the_model_thinks_aloud() -> None:
-    played = await talk([[reasoning_delta("They are vermin."), text_delta("Hello.")]], output=[moderation(hate_judge())])
+    played = await talk(
+        [[reasoning_delta("They are vermin."), text_delta("Hello.")]], output=[moderation(hate_judge())]
+    )
     assert (played.result.status, played.delivered) == ("blocked", "")
     assert "vermin" not in repr([chunk.to_wire() for chunk in played.chunks])
 
@@ -133,13 +144,19 @@ def test_fast_release_cannot_withhold_anything() -> None:
 
 async def test_a_category_below_its_own_threshold_passes() -> None:
     model = hate_judge(category="violence")
-    played = await talk([says("Hi.")], input=[moderation(model, thresholds={"violence": 0.95})], says="They are vermin.")
+    played = await talk(
+        [says("Hi.")], input=[moderation(model, thresholds={"violence": 0.95})], says="They are vermin."
+    )
     assert played.result.status == "completed"
 
 
 async def test_a_category_that_was_not_chosen_does_not_count_and_an_invented_one_is_no_verdict() -> None:
-    unchosen = await talk([says("Hi.")], input=[moderation(hate_judge(), categories=["violence"])], says="They are vermin.")
-    invented = await talk([says("Hi.")], input=[moderation(hate_judge(category="fun"))], says="They are vermin.")
+    unchosen = await talk(
+        [says("Hi.")], input=[moderation(hate_judge(), categories=["violence"])], says="They are vermin."
+    )
+    invented = await talk(
+        [says("Hi.")], input=[moderation(hate_judge(category="fun"))], says="They are vermin."
+    )
     assert (unchosen.result.status, invented.result.status) == ("completed", "failed")
 
 
@@ -180,10 +197,14 @@ async def test_judges_that_only_read_stand_beside_each_other() -> None:
     assert first.group == second.group == "judges"
     assert changing.group is None
     played = await talk([says("Hi.")], input=[first, second], says="They are vermin.")
-    assert [entry.violation.processor_id for entry in played.audit.entries if entry.outcome == "violation"][0] == "moderation"
+    assert [entry.violation.processor_id for entry in played.audit.entries if entry.outcome == "violation"][
+        0
+    ] == "moderation"
 
 
 async def test_a_message_of_the_house_replaces_the_reason() -> None:
-    played = await talk([says("Hi.")], input=[moderation(hate_judge(), message="Please be kind.")], says="They are vermin.")
+    played = await talk(
+        [says("Hi.")], input=[moderation(hate_judge(), message="Please be kind.")], says="They are vermin."
+    )
     assert played.result.tripwire is not None
     assert played.result.tripwire.reason == "Please be kind."

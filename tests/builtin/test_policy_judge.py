@@ -18,7 +18,14 @@ ENGLISH = "Good morning, I would like two rolls and a coffee, please."
 
 
 def pill_judge(rewritten: str | None = None, confidence: float = 0.9) -> ScriptedModel:
-    return judge(lambda text: {"violates": "pill" in text, "confidence": confidence, "reason": "It names a pill.", "rewritten": rewritten})
+    return judge(
+        lambda text: {
+            "violates": "pill" in text,
+            "confidence": confidence,
+            "reason": "It names a pill.",
+            "rewritten": rewritten,
+        }
+    )
 
 
 def policy(model: ScriptedModel, **options: Any) -> Any:
@@ -59,7 +66,11 @@ async def test_a_refusal_without_a_rewording_blocks_even_where_failures_may_pass
 
 
 async def test_a_question_is_reworded_before_the_model_sees_it() -> None:
-    played = await talk([says("Hi.")], input=[policy(pill_judge("How do I stay healthy?"), strategy="rewrite")], says="Which pill?")
+    played = await talk(
+        [says("Hi.")],
+        input=[policy(pill_judge("How do I stay healthy?"), strategy="rewrite")],
+        says="Which pill?",
+    )
     assert "pill" not in repr(played.model.requests[0].prompt) + played.thread.everything
 
 
@@ -80,7 +91,12 @@ def test_an_example_in_both_lists_is_a_form_error() -> None:
 
 def support_judge() -> ScriptedModel:
     """Supports only texts about four degrees."""
-    return judge(lambda text: {"supported": 1.0 if "4 degrees" in text.rpartition("Text:")[2] else 0.2, "unsupported": 1})
+    return judge(
+        lambda text: {
+            "supported": 1.0 if "4 degrees" in text.rpartition("Text:")[2] else 0.2,
+            "unsupported": 1,
+        }
+    )
 
 
 async def test_an_answer_that_its_tools_do_not_support_is_refused() -> None:
@@ -94,15 +110,24 @@ async def test_an_answer_that_its_tools_do_not_support_is_refused() -> None:
 async def test_the_judge_is_shown_the_results_of_this_run_and_the_fixed_source() -> None:
     model, echo = support_judge(), Echo("weather")
     guard = built("groundedness", model=model, sources="Degrees are Celsius.")
-    played = await talk([[tool_call("weather", {"celsius": 4})], says("It is 4 degrees.")], output=[guard], agent={"tools": [echo.tool()]})
+    played = await talk(
+        [[tool_call("weather", {"celsius": 4})], says("It is 4 degrees.")],
+        output=[guard],
+        agent={"tools": [echo.tool()]},
+    )
     asked = asked_text(model.requests[0])
     assert '"celsius": 4' in asked and "Degrees are Celsius." in asked
     assert (played.delivered, played.audit.entries) == ("It is 4 degrees.", [])
 
 
 async def test_an_answer_without_any_source_passes_or_is_refused_as_the_admin_says() -> None:
-    lenient = await talk([says("Hello!")], output=[built("groundedness", model=support_judge(), strategy="block")])
-    strict = await talk([says("Hello!")], output=[built("groundedness", model=support_judge(), strategy="block", without_sources="refuse")])
+    lenient = await talk(
+        [says("Hello!")], output=[built("groundedness", model=support_judge(), strategy="block")]
+    )
+    strict = await talk(
+        [says("Hello!")],
+        output=[built("groundedness", model=support_judge(), strategy="block", without_sources="refuse")],
+    )
     assert (lenient.result.status, strict.result.status) == ("completed", "blocked")
 
 
@@ -121,14 +146,20 @@ async def test_it_notes_the_language_with_the_message_and_lets_it_pass() -> None
     assert (played.result.status, played.audit.entries) == ("completed", [])
 
 
-@pytest.mark.parametrize(("text", "status"), [(GERMAN, "blocked"), (ENGLISH, "completed"), ("Ja.", "completed")])
+@pytest.mark.parametrize(
+    ("text", "status"), [(GERMAN, "blocked"), (ENGLISH, "completed"), ("Ja.", "completed")]
+)
 async def test_it_stops_messages_in_other_languages_that_are_long_enough(text: str, status: str) -> None:
     played = await talk([says("Hi.")], input=[language(strategy="block")], says=text)
     assert played.result.status == status
 
 
 async def test_an_answer_in_another_language_is_asked_for_again() -> None:
-    played = await talk([deltas(GERMAN, 5), says(ENGLISH)], output=[language(strategy="retry")], agent={"max_processor_retries": 1})
+    played = await talk(
+        [deltas(GERMAN, 5), says(ENGLISH)],
+        output=[language(strategy="retry")],
+        agent={"max_processor_retries": 1},
+    )
     assert (played.result.status, played.delivered) == ("completed", ENGLISH)
 
 
@@ -145,13 +176,19 @@ async def test_a_translation_takes_the_messages_place_and_its_other_parts_stay()
 async def test_the_original_is_kept_only_if_the_admin_wants_that() -> None:
     model = judge(lambda text: {"translated_text": ENGLISH})
     message = user_message(GERMAN)
-    await talk([says("Hi.")], input=[language(strategy="translate", model=model, preserve_original=True)], says=message)
+    await talk(
+        [says("Hi.")],
+        input=[language(strategy="translate", model=model, preserve_original=True)],
+        says=message,
+    )
     assert message.content.metadata["language_detection"]["original_text"] == GERMAN
 
 
 @pytest.mark.parametrize("answer", [DOWN, {"translated_text": None}, "Good morning"])
 async def test_a_translation_that_fails_lets_nothing_pass(answer: Any) -> None:
-    played = await talk([says("Hi.")], input=[language(strategy="translate", model=judge(lambda text: answer))], says=GERMAN)
+    played = await talk(
+        [says("Hi.")], input=[language(strategy="translate", model=judge(lambda text: answer))], says=GERMAN
+    )
     assert played.result.status in ("failed", "blocked")
     assert played.model.requests == []
 

@@ -23,8 +23,14 @@ def limiter(limit: int, **options: Any) -> Any:
     return built("token-limiter", "limiter", limit=limit, **options)
 
 
-@given(text=st.text(max_size=60), cuts=st.lists(st.integers(1, 5), min_size=1, max_size=10), limit=st.integers(1, 12))
-def test_every_cut_counts_the_same_and_keeps_the_same_characters(text: str, cuts: list[int], limit: int) -> None:
+@given(
+    text=st.text(max_size=60),
+    cuts=st.lists(st.integers(1, 5), min_size=1, max_size=10),
+    limit=st.integers(1, 12),
+)
+def test_every_cut_counts_the_same_and_keeps_the_same_characters(
+    text: str, cuts: list[int], limit: int
+) -> None:
     whole = RunningCount()
     expected = text[: whole.add(text, limit)]
     counter, at, turn, kept = RunningCount(), 0, 0, ""
@@ -39,15 +45,29 @@ def test_every_cut_counts_the_same_and_keeps_the_same_characters(text: str, cuts
     assert estimate(expected) <= limit
 
 
-@pytest.mark.parametrize("text", [TEXT, "Was kostet die Straßenbahn nach Zürich?", "def add(a, b):\n    return a + b\n"])
+@pytest.mark.parametrize(
+    "text", [TEXT, "Was kostet die Straßenbahn nach Zürich?", "def add(a, b):\n    return a + b\n"]
+)
 def test_the_estimate_is_close_to_the_exact_count(text: str) -> None:
     assert estimate(text) == pytest.approx(count(text, "exact"), rel=0.35)
 
 
 async def test_the_oldest_messages_go_and_the_stored_thread_stays() -> None:
-    thread = Thread([user_message("First question about trains."), assistant_message("First answer."), user_message("Second question."), assistant_message("Second answer.")])
+    thread = Thread(
+        [
+            user_message("First question about trains."),
+            assistant_message("First answer."),
+            user_message("Second question."),
+            assistant_message("Second answer."),
+        ]
+    )
     played = await talk([says("Hi.")], input=[limiter(60)], thread=thread)
-    assert [message["role"] for message in played.model.requests[0].prompt] == ["system", "user", "assistant", "user"]
+    assert [message["role"] for message in played.model.requests[0].prompt] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
     assert "trains" not in repr(played.model.requests[0].prompt)
     assert len(thread.messages) == 6
 
@@ -81,7 +101,9 @@ async def test_an_answer_is_cut_at_its_limit_and_the_model_is_stopped() -> None:
     assert (played.delivered, estimate(played.delivered)) == ("word0 word1 word2 word3 word4", 10)
     assert len(said) < 15
     assert model.open_streams == 0
-    assert [chunk.data["limit"] for chunk in played.chunks if chunk.type == "data-token-limit-reached"] == [10]
+    assert [chunk.data["limit"] for chunk in played.chunks if chunk.type == "data-token-limit-reached"] == [
+        10
+    ]
     assert "token-limit" not in played.thread.everything
 
 
@@ -116,12 +138,22 @@ async def test_the_tokens_of_a_withdrawn_attempt_do_not_count() -> None:
             if args.retry_count == 0:
                 args.abort("Again.", retry=True)
 
-    played = await talk([deltas(TEXT[:40], 3), deltas(TEXT[:40], 3)], output=[limiter(10), Once()], agent={"max_processor_retries": 1})
+    played = await talk(
+        [deltas(TEXT[:40], 3), deltas(TEXT[:40], 3)],
+        output=[limiter(10), Once()],
+        agent={"max_processor_retries": 1},
+    )
     assert played.delivered == TEXT[:40]
 
 
 async def test_part_mode_limits_each_block_and_reports_once_for_each() -> None:
-    script = [[text_delta("one two three four", block="a"), text_delta(" five", block="a"), text_delta("six seven eight", block="b")]]
+    script = [
+        [
+            text_delta("one two three four", block="a"),
+            text_delta(" five", block="a"),
+            text_delta("six seven eight", block="b"),
+        ]
+    ]
     played = await talk(script, output=[limiter(2, count_mode="part")])
     assert played.delivered == "one twosix seven"
     assert len(played.audit.entries) == 2

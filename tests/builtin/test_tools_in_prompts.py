@@ -16,20 +16,41 @@ from tests.engine.stage import Echo, Thread
 
 def earlier_call(id: str, name: str, result: Any, text: str) -> Message:
     call = {"state": "result", "toolCallId": id, "toolName": name, "args": {}, "result": result}
-    return Message("assistant", MessageContent([{"type": "tool-invocation", "toolInvocation": call}, {"type": "text", "text": text}]))
+    return Message(
+        "assistant",
+        MessageContent([{"type": "tool-invocation", "toolInvocation": call}, {"type": "text", "text": text}]),
+    )
 
 
 def history() -> Thread:
-    return Thread([user_message("Weather?"), earlier_call("old-1", "weather", {"celsius": 1}, "Cold."), user_message("Time?"), earlier_call("old-2", "clock", "12:00", "Noon.")])
+    return Thread(
+        [
+            user_message("Weather?"),
+            earlier_call("old-1", "weather", {"celsius": 1}, "Cold."),
+            user_message("Time?"),
+            earlier_call("old-2", "clock", "12:00", "Noon."),
+        ]
+    )
 
 
 def calls_in(prompt: Any) -> list[str]:
-    return [part["toolName"] for message in prompt if message["role"] == "assistant" for part in message["content"] if part["type"] == "tool-call"]
+    return [
+        part["toolName"]
+        for message in prompt
+        if message["role"] == "assistant"
+        for part in message["content"]
+        if part["type"] == "tool-call"
+    ]
 
 
 async def test_calls_of_earlier_answers_are_left_out_and_those_of_this_one_stay() -> None:
     echo, thread = Echo(), history()
-    played = await talk([[tool_call("echo", {"a": 1})], says("Done.")], input=[built("tool-call-filter")], thread=thread, agent={"tools": [echo.tool()]})
+    played = await talk(
+        [[tool_call("echo", {"a": 1})], says("Done.")],
+        input=[built("tool-call-filter")],
+        thread=thread,
+        agent={"tools": [echo.tool()]},
+    )
     assert [calls_in(request.prompt) for request in played.model.requests] == [[], ["echo"]]
     assert "Cold." in repr(played.model.requests[0].prompt)
     assert "celsius" in thread.everything
@@ -46,14 +67,20 @@ async def test_an_empty_list_of_tools_leaves_nothing_out() -> None:
 
 
 async def test_a_note_may_stand_in_place_of_a_call() -> None:
-    played = await talk([says("Hi.")], input=[built("tool-call-filter", preserve_model_output=True)], thread=history())
+    played = await talk(
+        [says("Hi.")], input=[built("tool-call-filter", preserve_model_output=True)], thread=history()
+    )
     assert '[weather({}) gave {"celsius": 1}]' in played.model.requests[0].prompt[2]["content"][0]["text"]
 
 
 async def test_only_the_last_steps_of_a_long_answer_stay() -> None:
     echo = Echo()
     script = [[tool_call("echo", {"n": n}, f"call-{n}")] for n in range(3)]
-    played = await talk([*script, says("Done.")], input=[built("tool-call-filter", filter_after_tool_steps=1)], agent={"tools": [echo.tool()]})
+    played = await talk(
+        [*script, says("Done.")],
+        input=[built("tool-call-filter", filter_after_tool_steps=1)],
+        agent={"tools": [echo.tool()]},
+    )
     assert [len(calls_in(request.prompt)) for request in played.model.requests] == [0, 1, 1, 1]
 
 
@@ -67,7 +94,9 @@ def many_tools() -> tuple[list[Tool], list[Any]]:
         runs.append(args)
         return "sent"
 
-    names = {f"tool_{n}": "Does something else." for n in range(20)} | {"send_mail": "Sends a letter by e-mail to an address."}
+    names = {f"tool_{n}": "Does something else." for n in range(20)} | {
+        "send_mail": "Sends a letter by e-mail to an address."
+    }
     return [Tool(name, words, execute=execute) for name, words in names.items()], runs
 
 
@@ -77,7 +106,12 @@ def shown(played: Any) -> list[list[str]]:
 
 async def test_many_tools_hide_behind_a_search_until_one_is_loaded() -> None:
     tools, runs = many_tools()
-    script = [[tool_call("search_tools", {"query": "mail a letter"}, "c1")], [tool_call("load_tool", {"name": "send_mail"}, "c2")], [tool_call("send_mail", {"to": "alice"}, "c3")], says("Sent.")]
+    script = [
+        [tool_call("search_tools", {"query": "mail a letter"}, "c1")],
+        [tool_call("load_tool", {"name": "send_mail"}, "c2")],
+        [tool_call("send_mail", {"to": "alice"}, "c3")],
+        says("Sent."),
+    ]
     played = await talk(script, input=[built("tool-search", always=["tool_3"])], agent={"tools": tools})
     assert shown(played)[0] == ["tool_3", "search_tools", "load_tool"]
     assert "send_mail" in shown(played)[2]
@@ -89,14 +123,24 @@ async def test_what_was_loaded_stays_loaded_in_the_conversation() -> None:
     tools, _ = many_tools()
     thread = Thread()
     guard = built("tool-search", auto_load=True)
-    await talk([[tool_call("search_tools", {"query": "mail"}, "c1")], says("Found.")], input=[guard], agent={"tools": tools}, thread=thread)
+    await talk(
+        [[tool_call("search_tools", {"query": "mail"}, "c1")], says("Found.")],
+        input=[guard],
+        agent={"tools": tools},
+        thread=thread,
+    )
     later = await talk([says("Hi.")], input=[guard], agent={"tools": tools}, thread=thread)
     assert shown(later) == [["send_mail", "search_tools"]]
 
 
 async def test_a_hidden_tool_cannot_be_called_nor_one_that_the_call_took_away() -> None:
     tools, runs = many_tools()
-    script = [[tool_call("send_mail", {}, "c1")], [tool_call("load_tool", {"name": "send_mail"}, "c2")], [tool_call("send_mail", {}, "c3")], says("No.")]
+    script = [
+        [tool_call("send_mail", {}, "c1")],
+        [tool_call("load_tool", {"name": "send_mail"}, "c2")],
+        [tool_call("send_mail", {}, "c3")],
+        says("No."),
+    ]
     allowed = [f"tool_{n}" for n in range(20)]
     played = await talk(script, input=[built("tool-search")], agent={"tools": tools}, active_tools=allowed)
     assert (runs, played.result.status) == ([], "completed")
@@ -110,7 +154,12 @@ async def test_few_tools_are_all_shown() -> None:
 # Instruction blocks
 
 BLOCKS = [
-    {"name": "refunds", "description": "Money back", "text": "Refunds take 14 days.", "keywords": ["refund", "money back"]},
+    {
+        "name": "refunds",
+        "description": "Money back",
+        "text": "Refunds take 14 days.",
+        "keywords": ["refund", "money back"],
+    },
     {"name": "delivery", "description": "Parcels", "text": "Parcels take <3 days.", "keywords": ["parcel"]},
 ]
 
@@ -123,14 +172,20 @@ async def test_blocks_are_added_to_the_prompt_and_stored_nowhere() -> None:
 
 
 async def test_blocks_come_by_the_key_words_of_the_last_message() -> None:
-    played = await talk([says("Hi.")], input=[built("instruction-block", blocks=BLOCKS, mode="keywords", format="markdown")], says="Where is my Parcel?")
+    played = await talk(
+        [says("Hi.")],
+        input=[built("instruction-block", blocks=BLOCKS, mode="keywords", format="markdown")],
+        says="Where is my Parcel?",
+    )
     prompt = repr(played.model.requests[0].prompt)
     assert "## delivery" in prompt and "Refunds" not in prompt
 
 
 async def test_the_model_reads_a_block_when_it_needs_it() -> None:
     script = [[tool_call("read_instructions", {"name": "refunds"})], says("14 days.")]
-    played = await talk(script, input=[built("instruction-block", blocks=BLOCKS, mode="on-demand", format="json")])
+    played = await talk(
+        script, input=[built("instruction-block", blocks=BLOCKS, mode="on-demand", format="json")]
+    )
     assert "14 days" not in repr(played.model.requests[0].prompt)
     assert "Refunds take 14 days." in repr(played.model.requests[1].prompt)
 
