@@ -17,7 +17,7 @@ _MONTH: Final = (
     "agosto|septiembre|octubre|noviembre|diciembre|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre)"
 )
 _GAP: Final = "(?:[ .\\-/\u00a0\u2010-\u2013]?[()][ .\\-]?|[ .\\-/\u00a0\u2010-\u2013])?"
-_NUMBER: Final = rf"(?<![\w+./-])(?<!\d,)(?:\+|00)?\(?\d(?:{_GAP}\d){{5,17}}(?: ?(?:x|ext\.?) ?\d{{1,6}})?"
+_NUMBER: Final = rf"(?<![\w+./-])(?<!\d,)(?<!HASH:)(?:\+|00)?\(?\d(?:{_GAP}\d){{5,17}}(?: ?(?:x|ext\.?) ?\d{{1,6}})?"
 _SIX: Final = r"\d(?:\D{0,3}\d){5}"  # six digits, not far from each other
 _IDS: Final = r"\d(?:[ .-]?\d){5}"
 _OCTETS: Final = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3,5}(?!\w)"
@@ -30,7 +30,7 @@ FORMATS: Final[tuple[Candidate, ...]] = (
     Candidate("ip-address", "ipv4", _OCTETS, checks.ip4, r"\d\.\d"),
     Candidate("ip-address", "ipv6", r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])", checks.ip6, "[0-9A-Fa-f:]:[0-9A-Fa-f:]"),
     Candidate("mac-address", "mac", r"(?<![\w:-])(?:[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2})(?![\w:-])", None, "[0-9A-Fa-f]{2}[:.-][0-9A-Fa-f]{2}"),
-    Candidate("url", "url", r"(?<![A-Za-z0-9])(?:[Hh][Tt][Tt][Pp][Ss]?|[Ff][Tt][Pp])://[^\s<>\"\[\]{}|\\^`]{1,2000}", checks.web_address, "://"),
+    Candidate("url", "url", r"(?<![A-Za-z0-9])(?:[Hh][Tt][Tt][Pp][Ss]?|[Ff][Tt][Pp])://[^\s<>\"\[\]{}|\\^`*][^\s<>\"\[\]{}|\\^`]{0,2000}", checks.web_address, "://"),
     Candidate("url", "www", r"(?<![\w./@-])[Ww]{3}\.[A-Za-z0-9-]{1,63}\.[^\s<>\"\[\]{}|\\^`]{2,500}", checks.web_address, "[Ww]{3}\\."),
     Candidate("date-of-birth", "numeric date", r"(?<![\w/.-])(?:\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})|\d{4}[/.-]\d{1,2}[/.-]\d{1,2})(?!\w)", checks.birth_date, r"\d[/.-]\d"),
     Candidate("date-of-birth", "day month year", rf"(?<![\w/.-])\d{{1,2}}(?:st|nd|rd|th|\.)? ?(?:of |de )?{_MONTH},? (?:de )?\d{{4}}(?!\w)", checks.birth_date, r"\d{4}"),
