@@ -17,6 +17,8 @@ def excluded(message: Message) -> bool:
 def prompt_of(systems: Iterable[SystemMessage], messages: Iterable[Message]) -> Prompt:
     """The prompt for one call, in the shape of `ports.PromptMessage`."""
     prompt: Prompt = [{"role": "system", "content": system.text} for system in systems if system.text]
+    messages = list(messages)
+    answered = _Answered(messages)
     for message in messages:
         if excluded(message):
             continue
@@ -25,8 +27,27 @@ def prompt_of(systems: Iterable[SystemMessage], messages: Iterable[Message]) -> 
             if content:
                 prompt.append({"role": "user", "content": content})
         elif message.role == "assistant":
-            prompt.extend(_assistant_messages(message))
+            prompt.extend(_assistant_messages(message, answered))
     return prompt
+
+
+class _Answered:
+    """The ids of calls that have an outcome somewhere: the client may bring it in a later message."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        self._messages = messages
+        self._ids: set[str] | None = None
+
+    def __contains__(self, id: str) -> bool:
+        if self._ids is None:
+            self._ids = {
+                part["toolInvocation"]["toolCallId"]
+                for message in self._messages
+                if not excluded(message)
+                for part in message.content.parts
+                if part.get("type") == "tool-invocation" and part["toolInvocation"].get("state") != "call"
+            }
+        return id in self._ids
 
 
 def _user_content(message: Message) -> list[dict[str, Any]]:
@@ -45,7 +66,7 @@ def _user_content(message: Message) -> list[dict[str, Any]]:
     return content
 
 
-def _assistant_messages(message: Message) -> list[PromptMessage]:
+def _assistant_messages(message: Message, answered: _Answered) -> list[PromptMessage]:
     said: list[dict[str, Any]] = []
     results: list[dict[str, Any]] = []
     out: list[PromptMessage] = []
@@ -69,6 +90,11 @@ def _assistant_messages(message: Message) -> list[PromptMessage]:
             if part.get("text"):
                 said.append({"type": kind, "text": part["text"]})
         elif kind == "tool-invocation":
+            if (
+                part["toolInvocation"].get("state") == "call"
+                and part["toolInvocation"]["toolCallId"] in answered
+            ):
+                continue
             call, result = _tool_entries(part)
             said.append(call)
             results.append(result)

@@ -42,7 +42,8 @@ class StreamPath:
             for slot in self.slots
         ]
         self.hooks = [
-            _careful(slot.hooks[HOOK]) if slot.entry.on_error == "allow" else slot.hooks[HOOK] for slot in self.slots
+            _careful(slot.hooks[HOOK]) if slot.entry.on_error == "allow" else slot.hooks[HOOK]
+            for slot in self.slots
         ]
         # Neighbours that have received the same chunks share one list of them; only its first owner appends.
         self.owns = [at == 0 for at in range(len(self.slots))]
@@ -126,7 +127,9 @@ class StreamPath:
                 if result is None:
                     self._part_ways(at)
                     return []
-                return await self._from(at, self._onward(at - 1, part, await self._finished(at - 1, part, result)))
+                return await self._from(
+                    at, self._onward(at - 1, part, await self._finished(at - 1, part, result))
+                )
         return [part]
 
     async def _first_or_timed(self, seen: int, part: Chunk) -> list[Chunk]:
