@@ -111,6 +111,41 @@ def turn_store(*, thread: Thread, turn: Turn, input_message_id: UUID | str | Non
     _touch(thread, turn)
 
 
+def turn_close(
+    *, run_id: UUID, thread_id: UUID | None, reason: str, cancelled: bool, shown: list[Part] | None = None
+) -> None:
+    """End the messages of a run that its runner could not end, within the caller's transaction.
+
+    What was asked stays, a call without a result has one that says why, and what people had seen of the answer is kept.
+    """
+    status = Message.Status.CANCELLED if cancelled else Message.Status.FAILED
+    rows = Message.objects.select_for_update().filter(run_id=run_id)
+    if shown and thread_id is not None:
+        rows.exclude(role="user").delete()
+        position = rows.aggregate(last=Max("position"))["last"]
+        thread = Thread.objects.get(pk=thread_id)
+        Message.objects.create(
+            thread=thread, run_id=run_id, position=_base(thread, {}) if position is None else position + 1, role="assistant",
+            parts=_parts(shown),
+        )  # fmt: skip
+    for row in rows.all():
+        row.parts = calls_closed(row.parts, reason)
+        row.status = status
+        row.save(update_fields=["parts", "status"])
+
+
+def calls_closed(parts: list[Part], reason: str) -> list[Part]:
+    """The parts, with an error for every tool call that has no result: a model that sees a call without one refuses the prompt."""
+    out = []
+    for part in parts:
+        call = part.get("toolInvocation")
+        is_open = isinstance(call, dict) and call.get("state") == "call"
+        out.append(
+            {**part, "toolInvocation": {**call, "state": "error", "errorText": reason}} if is_open else part
+        )  # type: ignore[dict-item]
+    return out
+
+
 def message_withhold(*, message_id: UUID, status: str) -> None:
     """Take a stored message's text away, for good."""
     Message.objects.filter(pk=message_id).update(parts=[], withheld=True, status=status)
@@ -135,6 +170,8 @@ def _fill(row: Message, message: EngineMessage, status: str, *, blocked: bool) -
     row.role = message.role
     row.withheld = message.withheld
     row.parts = [] if message.withheld else _parts(message.content.parts)
+    if status not in (Message.Status.COMPLETED, Message.Status.PENDING):
+        row.parts = calls_closed(row.parts, "The answer ended before this call did.")
     row.metadata = storable(message.content.metadata)
     row.status = Message.Status.BLOCKED if blocked or message.blocked else status
 

@@ -39,6 +39,7 @@ class DjangoThreadMemory(ThreadMemory):
 
     def _save(self, turn: Turn) -> None:
         with transaction.atomic():
-            turn_store(thread=self.thread, turn=turn, input_message_id=self.input_message_id)
+            # the run's row first: everybody locks in this order
             if self._in_same_transaction is not None:
                 self._in_same_transaction(turn)
+            turn_store(thread=self.thread, turn=turn, input_message_id=self.input_message_id)

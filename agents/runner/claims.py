@@ -13,8 +13,10 @@ from django.utils import timezone
 
 from agents.models import Run, ToolCall
 from audit.storable import storable, storable_text
-from memory.models import Message, Thread
+from memory.models import Thread
+from memory.services import turn_close
 from processors.engine.messages import Message as EngineMessage
+from processors.engine.messages import Part
 from processors.engine.ports import Turn
 
 LEASE: Final = timedelta(seconds=15)
@@ -133,9 +135,17 @@ def _calls_close(run: Run) -> None:
 
 
 def run_interrupt(
-    *, run_id: UUID, reason: str, status: str = Run.Status.INTERRUPTED, only_if: Q | None = None
+    *,
+    run_id: UUID,
+    reason: str,
+    status: str = Run.Status.INTERRUPTED,
+    only_if: Q | None = None,
+    shown: list[Part] | None = None,
 ) -> bool:
-    """End a run without its runner: messages that wait are closed, calls without a result get an error. False: it has ended."""
+    """End a run without its runner: messages that wait are closed, calls without a result get an error. False: it has ended.
+
+    shown: what people had seen of the answer; it is kept.
+    """
     with transaction.atomic():
         found = Run.objects.select_for_update().filter(pk=run_id, status__in=Run.ACTIVE)
         run = found.filter(only_if).first() if only_if is not None else found.first()
@@ -146,22 +156,20 @@ def run_interrupt(
         run.lease_owner, run.lease_until, run.snapshot = "", None, None
         if status == Run.Status.INTERRUPTED:
             run.error = {"name": "Interrupted", "message": reason}
+        if shown:
+            run.text = storable_text("".join(part["text"] for part in shown if part["type"] == "text"))
         run.save()
-        ToolCall.objects.filter(
-            run=run, status__in=(ToolCall.Status.QUEUED, ToolCall.Status.APPROVAL)
-        ).update(status=ToolCall.Status.CANCELLED, error=reason, finished_at=now)
-        ToolCall.objects.filter(run=run, status=ToolCall.Status.RUNNING).update(stop_requested_at=now)
-        _messages_close(run, reason)
+        calls = ToolCall.objects.filter(run=run)
+        calls.filter(status__in=(ToolCall.Status.QUEUED, ToolCall.Status.APPROVAL)).update(
+            status=ToolCall.Status.CANCELLED, error=reason, finished_at=now
+        )
+        calls.filter(status=ToolCall.Status.RUNNING).update(stop_requested_at=now)
+        cancelled = status == Run.Status.CANCELLED
+        turn_close(run_id=run.pk, thread_id=run.thread_id, reason=reason, cancelled=cancelled, shown=shown)
     return True
 
 
-def _messages_close(run: Run, reason: str) -> None:
-    """The thread reads well again: what was asked stays, and a call without a result has one that says why."""
-    cancelled = run.status == Run.Status.CANCELLED
-    for row in Message.objects.select_for_update().filter(run_id=run.pk):
-        for part in row.parts:
-            call = part.get("toolInvocation")
-            if isinstance(call, dict) and call.get("state") == "call":
-                part["toolInvocation"] = {**call, "state": "error", "errorText": reason}
-        row.status = Message.Status.CANCELLED if cancelled else Message.Status.FAILED
-        row.save(update_fields=["parts", "status"])
+def run_requeue(*, run_id: UUID, only_if: Q) -> bool:
+    """Put a run of which nothing was seen yet back into the queue. False: it is not that run any more."""
+    back = Run.objects.filter(only_if, pk=run_id).exclude(tool_calls__isnull=False)
+    return bool(back.update(status=Run.Status.QUEUED, lease_owner="", lease_until=None))

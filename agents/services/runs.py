@@ -39,8 +39,8 @@ __all__ = [
     "run_stop",
 ]
 
-MOST_WAITING: Final = 20
-"""Runs that may be queued or going on for one person, and for one thread."""
+MOST_QUEUED: Final = 20
+"""Runs that may wait on one thread."""
 LONGEST_KEY: Final = 150
 
 
@@ -51,6 +51,12 @@ def longest_text() -> int:
             settings, "GATEHOUSE_MAX_MESSAGE_CHARS", os.environ.get("GATEHOUSE_MAX_MESSAGE_CHARS") or 100_000
         )
     )
+
+
+def most_at_once() -> int:
+    """Runs of one person that may be queued or going on (GATEHOUSE_MAX_ACTIVE_RUNS)."""
+    default = os.environ.get("GATEHOUSE_MAX_ACTIVE_RUNS") or 100
+    return int(getattr(settings, "GATEHOUSE_MAX_ACTIVE_RUNS", default))
 
 
 def run_start(
@@ -130,13 +136,13 @@ def _store(
 ) -> Run:
     version = agent.published
     assert version is not None
-    if Run.objects.filter(owner=user, status__in=Run.ACTIVE).count() >= MOST_WAITING:
+    if Run.objects.filter(owner=user, status__in=Run.ACTIVE).count() >= most_at_once():
         raise RunRefused(
             "rate_limited", "Too many of your messages wait for an answer. Wait until some are done."
         )
     thread = _thread(user, agent, thread_id, channel)
     busy = Run.objects.filter(thread=thread, status__in=Run.ACTIVE).count()
-    if busy and version.snapshot.get("when_busy") == Agent.WhenBusy.REJECT:
+    if busy and (version.snapshot.get("when_busy") == Agent.WhenBusy.REJECT or busy > MOST_QUEUED):
         raise RunRefused("thread_busy", "The agent still answers your last message. Wait for it or stop it.")
     run = Run(
         agent=agent,

@@ -153,8 +153,9 @@ def test_an_unpublished_agent_and_one_that_is_switched_off_answer_nobody(alice, 
     assert refused(user=alice) == "not_published"
 
 
-def test_a_flood_of_one_person_is_refused(alice, agent, script) -> None:
-    for number in range(20):
+def test_a_flood_of_one_person_is_refused(alice, agent, script, settings) -> None:
+    settings.GATEHOUSE_MAX_ACTIVE_RUNS = 5
+    for number in range(5):
         run_start(user=alice, agent_slug="helper", text=f"Message {number}", channel="test")
     assert refused(user=alice) == "rate_limited"
 
