@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from agents.budget_ledger import BudgetLedger
 from agents.credentials import model_resolver
 from agents.loop.agent import Agent
 from agents.loop.budget import Budget
@@ -32,7 +33,7 @@ class RunFacts:
 
 def guardrail_context() -> BuildContext:
     """What processors may ask the platform for."""
-    return BuildContext(models=LazyResolver(), cache=SharedCache(), costs=RunCosts())
+    return BuildContext(models=LazyResolver(), cache=SharedCache(), costs=BudgetLedger(RunCosts()))
 
 
 class LazyResolver:
