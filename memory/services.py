@@ -139,10 +139,10 @@ def calls_closed(parts: list[Part], reason: str) -> list[Part]:
     out = []
     for part in parts:
         call = part.get("toolInvocation")
-        is_open = isinstance(call, dict) and call.get("state") == "call"
-        out.append(
-            {**part, "toolInvocation": {**call, "state": "error", "errorText": reason}} if is_open else part
-        )  # type: ignore[dict-item]
+        if isinstance(call, dict) and call.get("state") == "call":
+            out.append({**part, "toolInvocation": {**call, "state": "error", "errorText": reason}})
+        else:
+            out.append(part)
     return out
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from typing import Any, Final
 
 from django.core.asgi import get_asgi_application
 
@@ -16,11 +18,23 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from agents.runner import runner  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 
-runner()  # runs that a process left behind are brought to an end even if nobody asks for anything
+SERVED: Final = {"startup": runner, "shutdown": lambda: runner().close()}
+
+
+async def lifespan(scope: Any, receive: Any, send: Any) -> None:
+    """Start the runner with the server (runs that a process left behind reach their end) and stop it before the server ends."""
+    while True:
+        event = (await receive())["type"].rpartition(".")[2]
+        await asyncio.to_thread(SERVED[event])
+        await send({"type": f"lifespan.{event}.complete"})
+        if event == "shutdown":
+            return
+
 
 application = ProtocolTypeRouter(
     {
         "http": http,
+        "lifespan": lifespan,
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )
