@@ -53,9 +53,7 @@ async def test_it_is_asked_soberly_and_briefly(server: ModelServer) -> None:
 
 @on_the_wire
 async def test_the_path_of_its_weights_is_not_told(server: ModelServer) -> None:
-    server.plays(
-        event({"model": "/models/weights.gguf", "choices": [{"delta": {"content": "Hi."}}]}), ends()
-    )
+    server.plays(event({"model": "/models/weights.gguf", "choices": [{"delta": {"content": "Hi."}}]}), ends())
     chunks = await answer(LocalModel("local/smollm2", name="smollm2", base_url=server.url))
     assert of_type(chunks, "finish")[0]["response"]["modelId"] == "smollm2"
 
