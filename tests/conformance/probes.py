@@ -23,6 +23,7 @@ class Case:
         self.hooks: list[dict[str, Any]] = []
         self.args: dict[str, list[Any]] = {}
         self.states: dict[str, Any] = {}
+        self.strange: list[str] = []
         self.counts: dict[tuple[str, str], int] = {}
         self.cache: dict[str, Any] = {}
         self.callbacks: list[tuple[str, str]] = []
@@ -326,7 +327,8 @@ def probe_of(case: Case, key: str, value: dict[str, Any]) -> Processor:
             case.counts[(hook, value["id"])] = count + 1
             case.hooks.append(log_entry(hook, value["id"], args))
             case.args.setdefault(hook, []).append(args)
-            case.states[key] = args.state
+            if case.states.setdefault(key, args.state) is not args.state:
+                case.strange.append(f"{hook} of {value['id']} has another state than its hooks before")
             return act(case, hook, args, body["do"], count)
 
         setattr(probe, hook, call)

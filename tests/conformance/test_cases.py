@@ -12,9 +12,8 @@ import pytest
 from agents.loop.agent import Agent
 from processors.engine.chunks import Chunk
 from processors.engine.hooks import RequestContext
-from processors.engine.messages import texts_of
+from processors.engine.messages import Message
 from tests.conformance.builtins import built_in
-from tests.conformance.conditions import prompt_texts
 from tests.conformance.facets import (
     check_chunks,
     check_hooks,
@@ -109,7 +108,9 @@ class Runner:
 
     def request(self, request: dict[str, Any], want: dict[str, Any]) -> list[str]:
         self.case.hooks, self.case.args, self.case.counts = [], {}, {}
-        self.case.states, self.case.callbacks = {}, []
+        before = list(self.case.states.values())
+        self.case.states, self.case.callbacks, self.case.strange = {}, [], []
+        self.refused = refused_words(self.memory.rows if self.memory else [])
         self.runs.clear()
         self.list_calls.clear()
         self.script.log, audit = [], ListeningAudit()
@@ -152,7 +153,7 @@ class Runner:
         for facet, check in checks.items():
             if facet in want:
                 wrong += check(want[facet])
-        return wrong + self.always(chunks, result)
+        return wrong + self.always(chunks, result, before)
 
     @staticmethod
     def check_delivered(want: dict[str, Any], text: str) -> list[str]:
@@ -163,20 +164,36 @@ class Runner:
                       if (w in text) == bad]  # fmt: skip
         return wrong
 
-    def always(self, chunks: list[Chunk], result: Any) -> list[str]:
+    def always(self, chunks: list[Chunk], result: Any, before: list[Any]) -> list[str]:
         """What holds in every case."""
         seen = {e["chunk"] for e in self.case.hooks if e["hook"] == "process_output_stream"}
         wrong = [f"a stream hook saw {kind}" for kind in seen & {"start", "tripwire", "error"}]
         if chunks:
             trips = [chunk for chunk in chunks if chunk.type == "tripwire"]
             wrong += [] if len(trips) == (result.status == "blocked") else [f"{len(trips)} tripwire chunks"]
-        if self.memory is not None:
-            refused = [row for row in self.memory.rows if row.blocked and row.text]
-            for entry in self.script.log[1:]:
-                prompt = "\n".join(prompt_texts(entry["request"].prompt))
-                wrong += [f"data in a prompt: {prompt}" for _ in [0] if '"data-' in prompt]
-            assert isinstance(texts_of(refused), str)
+        for entry in self.script.log:
+            prompt = repr(entry["request"].prompt)
+            wrong += [
+                f"a refused or failed run is sent again: {word!r}" for word in self.refused if word in prompt
+            ]
+            wrong += ["a data part is sent to the model"] if "'type': 'data-" in prompt else []
+        wrong += [f"{key} has a state of an earlier request" for key, state in self.case.states.items()
+                  if any(state is one for one in before)]  # fmt: skip
+        wrong += self.case.strange
         return wrong
+
+
+def refused_words(rows: list[Message]) -> list[str]:
+    """What no model may be sent again: words of blocked and failed runs, notices and errors."""
+    words: list[str] = []
+    for row in rows:
+        if row.blocked or row.content.metadata.get("failed"):
+            words.append(row.text)
+        for part in row.content.parts:
+            words.append(
+                part["reason"] if part["type"] == "notice" else (part.get("error") or {}).get("message", "")
+            )
+    return [word for word in words if word]
 
 
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
@@ -188,4 +205,23 @@ def test_it_behaves_as_recorded(file: Path) -> None:
         zip(case["scenario"]["requests"], case["expect"]["requests"], strict=True)
     ):
         wrong += [f"request {number}: {line}" for line in runner.request(request, want)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
+def test_it_behaves_the_same_in_the_other_mode(file: Path) -> None:
+    case = json.loads(file.read_text(encoding="utf-8"))
+    scenario = case["scenario"]
+    other = {"stream": "generate", "generate": "stream"}
+    scenario["mode"] = other[scenario["mode"]]
+    for request in scenario["requests"]:
+        if "mode" in request:
+            request["mode"] = other[request["mode"]]
+    runner = Runner(scenario)
+    wrong: list[str] = []
+    for number, (request, want) in enumerate(
+        zip(scenario["requests"], case["expect"]["requests"], strict=True)
+    ):
+        facets = {name: facet for name, facet in want.items() if name not in ("chunks", "delivered")}
+        wrong += [f"request {number}: {line}" for line in runner.request(request, facets)]
     assert not wrong, "\n".join(wrong)
