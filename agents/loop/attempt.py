@@ -49,7 +49,6 @@ class Attempt:
         self.reply = Reply(
             run.list, run.run_id, keep_chunks=bool(self.chain.with_hook("process_llm_response"))
         )
-        self.withdrawn_id: str | None = None
         self.known = run.list.ids()
         repeatable = run.retries_left > 0 or run.has_fallback
         self.mark = run.list.checkpoint() if repeatable else None
@@ -73,8 +72,6 @@ class Attempt:
     # ── taking it back ─────────────────────────────────────────────────────
     def take_back(self) -> None:
         """Remove what joined the list in this attempt. Edits of other messages, redactions among them, stay."""
-        if self.reply.message is not None:
-            self.withdrawn_id = self.reply.message.id
         self.reply.withdraw()
         self.list.remove_by_ids(self.list.ids() - self.known)
 
@@ -111,7 +108,9 @@ class Attempt:
         run.interruption.check()
         self.called = True
         run.signal.reply_ended = False
-        async for chunk in run.out(Chunk("step-start", {"stepNumber": run.step_number})):
+        async for chunk in run.out(
+            Chunk("step-start", {"stepNumber": run.step_number, "messageId": self.reply.id})
+        ):
             yield chunk
         source = (
             self._replayed(response)

@@ -71,9 +71,11 @@ class Endings:
     async def paused(self) -> AsyncGenerator[Chunk, None]:
         """The run waits for a person."""
         run = self.run
-        await self._end("waiting", "suspended")
         payload = {"reason": "suspended", "finishReason": "suspended", "usage": run.usage.to_wire()}
-        yield Chunk("finish", payload, run.run_id)
+        finish = [chunk async for chunk in run.out(Chunk("finish", payload))]
+        await self._end("waiting", "suspended")
+        for chunk in finish:
+            yield chunk
 
     # ── bad ends ───────────────────────────────────────────────────────────
     async def blocked(self, trip: TripWire) -> AsyncGenerator[Chunk, None]:

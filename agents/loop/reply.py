@@ -6,6 +6,7 @@ collected in lists and joined when its block ends.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,6 +61,7 @@ class Reply:
 
     def __init__(self, message_list: MessageList, run_id: str, *, keep_chunks: bool) -> None:
         self.list, self.run_id, self.keep_chunks = message_list, run_id, keep_chunks
+        self.id = str(uuid.uuid4())
         self.message: Message | None = None
         self.texts: list[str] = []
         self.reasonings: list[str] = []
@@ -83,7 +85,7 @@ class Reply:
     def part(self, part: Part) -> None:
         """Append a part to the reply's message, which joins the list with its first part."""
         if self.message is None:
-            self.message = Message("assistant", MessageContent([]))
+            self.message = Message("assistant", MessageContent([]), self.id)
             self.list.add(self.message, "response")
         self.message.content.parts.append(part)
 

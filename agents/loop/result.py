@@ -22,7 +22,8 @@ class RunResult:
     """
 
     run_id: str
-    status: Status = "completed"
+    status: Status = "cancelled"
+    """Until the run has ended: a run that nobody began to read has been cancelled."""
     text: str = ""
     reasoning_text: str = ""
     steps: list[StepResult] = field(default_factory=list)

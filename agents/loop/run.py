@@ -163,6 +163,7 @@ class Run:
         self.outbox.clear()
         if attempt is None:
             return
+        self.usage += attempt.unpaid()
         attempt.take_back()
         if attempt.accepted:
             self.steps.pop()

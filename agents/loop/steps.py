@@ -102,7 +102,6 @@ class Steps:
     def _withdraw(self, attempt: Attempt, retry: Retry) -> Chunk:
         """Roll the attempt back to the step's start and tell the client."""
         run = self.run
-        message_id = attempt.reply.message.id if attempt.reply.message is not None else attempt.withdrawn_id
         run.refuse()
         attempt.roll_back()
         run.scope.delivered_chars = 0
@@ -114,7 +113,7 @@ class Steps:
             run.retries_left -= 1
             run.scope.retry_count += 1
             run.chain.stream.retries_changed()
-        payload = {"stepNumber": run.step_number, "messageId": message_id, "reason": retry.reason}
+        payload = {"stepNumber": run.step_number, "messageId": attempt.reply.id, "reason": retry.reason}
         return Chunk("step-retry", payload, run.run_id)
 
     async def _accepted(self, attempt: Attempt) -> AsyncGenerator[Chunk, None]:
@@ -142,6 +141,7 @@ class Steps:
         payload = {
             "stepNumber": step.step_number,
             "reason": step.finish_reason,
+            "finishReason": step.finish_reason,
             "usage": step.usage.to_wire(),
         }
         async for chunk in run.out(Chunk("step-finish", payload)):

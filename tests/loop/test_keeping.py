@@ -190,3 +190,24 @@ async def test_an_abort_on_the_finish_chunk_prevents_storage_of_the_answer() -> 
     played = await play(agent, model)
     assert (played.result.status, played.result.text, played.result.steps) == ("blocked", "", [])
     assert "Hello, Alice" not in played.thread.everything
+
+
+async def test_refused_attempts_were_paid_for() -> None:
+    retry = one_hook("process_output_step", lambda a: a.abort("again", retry=True))
+    agent, model = agent_with([says("one"), says("two")], retry, max_processor_retries=1)
+    played = await play(agent, model)
+    assert (played.result.status, played.result.usage.total_tokens) == ("blocked", 30)
+
+    def fail(args: Any) -> None:
+        raise LookupError("no such table")
+
+    agent, model = agent_with([says("one")], one_hook("process_output_step", fail))
+    played = await play(agent, model)
+    assert (played.result.status, played.result.usage.total_tokens) == ("failed", 15)
+
+
+async def test_a_run_that_nobody_reads_has_been_cancelled_and_calls_no_model() -> None:
+    agent, model = agent_with([says("never")])
+    stream = agent.stream("Hello from Bob.")
+    await stream.aclose()
+    assert ((await stream.result()).status, model.requests) == ("cancelled", [])

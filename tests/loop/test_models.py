@@ -231,3 +231,14 @@ async def test_a_chain_that_cannot_be_built_fails_the_run_and_calls_no_model() -
     assert (played.result.status, model.requests) == ("failed", [])
     assert isinstance(played.result.error, ConfigError)
     assert played.types("error") == ["error"]
+
+
+async def test_a_step_names_its_message_from_its_start_to_its_withdrawal() -> None:
+    agent, model = agent_with([[text_delta("Hel"), busy()], says("Hello, Alice.")],
+                              one_hook("process_api_error", lambda a: {"retry": True}))  # fmt: skip
+    played = await play(agent, model)
+    named = [(chunk.type, (chunk.payload or {})["messageId"]) for chunk in played.chunks
+             if chunk.type in ("step-start", "step-retry")]  # fmt: skip
+    first, withdrawn, second = named
+    assert (withdrawn[0], withdrawn[1]) == ("step-retry", first[1])
+    assert played.thread.turns[0].messages[-1].id == second[1] != first[1]
