@@ -6,7 +6,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -16,8 +16,10 @@ from django.contrib.sessions.backends.db import SessionStore
 from redis import RedisError
 
 from agents.bridge import in_database
+from agents.live_log import live_logs
 from agents.models import Run
-from agents.run_log import END, read
+from agents.redis_link import redis_client
+from agents.run_log import END, key_of, read
 from agents.services.runs import RunRefused, run_decide, run_get, run_launch, run_start, run_stop
 from agents.stored_chunks import final_status
 from chat.frames import BadFrame, FloodGate, error_frame, number_of, parsed, written
@@ -44,6 +46,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.watching: dict[str, asyncio.Task[None]] = {}
         self.gate = FloodGate()
         self.group = ""
+        self.decided = asyncio.Event()
         await self.accept()
         person = await self.person()
         if person is None:
@@ -159,6 +162,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             run_decide, user=self.user, run_id=frame.get("runId") or "", tool_call_id=frame.get("toolCallId") or "",
             approved=frame["approved"], reason=str(frame.get("reason") or ""), args=frame.get("args"),
         )  # fmt: skip
+        self.decided.set()
         if str(run.pk) not in self.watching:
             self.watch(str(run.pk), number_of(frame, "after"))
 
@@ -182,8 +186,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 status, after = await self.send_chunks(run_id, after)
                 if status != Run.Status.WAITING:
                     return
-                while await in_database(final_status, run_id) == Run.Status.WAITING:  # noqa: ASYNC110 - decided elsewhere
-                    await asyncio.sleep(LOOK_EVERY)
+                while not await in_database(has_gone_on, run_id, after):
+                    self.decided.clear()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self.decided.wait(), LOOK_EVERY)
         except TimeoutError:
             await self.close(CLOSE_SLOW, reason="frames were not read")
         except Exception as error:
@@ -209,6 +215,20 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 if number % YIELD_EVERY == 0:
                     await asyncio.sleep(0)
         return Run.Status.INTERRUPTED, after
+
+
+def has_gone_on(run_id: str, number: int) -> bool:
+    """Whether a run that paused at chunk `number` has done anything since; it may wait again already."""
+    if final_status(run_id) != Run.Status.WAITING:
+        return True
+    live = live_logs.get(run_id)
+    if live is not None and live.last > number:
+        return True
+    try:
+        found: Any = redis_client().xrevrange(key_of(run_id), count=1)
+    except RedisError:
+        return False
+    return bool(found) and int(found[0][0].split(b"-")[0]) > number
 
 
 def signed_in(session_key: str) -> Any:

@@ -1,7 +1,13 @@
 // What guardrails put in place of something ([EMAIL], a***e@****.com, [HASH:…]) is shown as a mark of its own.
 
 const STAR = "\uE02A"; // stands for the asterisk of a mask while Markdown is read, so that it is no emphasis
-const MARK = /\[(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*|HASH:[0-9a-f]{4,64}|REDACTED[^\]\n]{0,40})\]|[^\s\uE02A]*\uE02A[^\s]*[^\s.,;:!?)]|\+?X[X ().-]{3,}\d{2,4}\b/g;
+const KINDS = "EMAIL|PHONE|CREDIT_CARD|CARD|SSN|IBAN|IP_ADDRESS|IP|MAC_ADDRESS|MAC|URL|DATE_OF_BIRTH|CRYPTO_WALLET|NAME|PERSON|ADDRESS|"
+  + "NATIONAL_ID|PASSPORT|UUID|API_KEY|SECRET|KEY|TOKEN|PASSWORD|REDACTED|SYSTEM_PROMPT|REMOVED|BLOCKED";
+const MARK = new RegExp([
+  `\\[(?:(?:${KINDS})(?:_[A-Z0-9]+)*|HASH:[0-9a-f]{4,64})\\]`,
+  `[^\\s${STAR}]*${STAR}\\S*[^\\s.,;:!?)]`,
+  "\\+?X[X ().-]{3,}\\d{2,4}\\b",
+].join("|"), "g");
 const TOKEN = /\S*\*{3,}\S*/g;
 const EMPHASIS = /^[^\w*]*\*{3}[^*]+\*{3}[^\w*]*$|^\*{3,}$/;
 
@@ -20,7 +26,7 @@ function pieces(text) {
     found.push(plain(text.slice(at, match.index)));
     const mark = document.createElement("span");
     mark.className = "redacted";
-    mark.title = "Replaced by a guardrail";
+    mark.title = "A guardrail put this in place of something";
     mark.textContent = plain(match[0]);
     found.push(mark);
     at = match.index + match[0].length;
