@@ -17,12 +17,12 @@ class InlineJob:
     """A job in this process."""
 
     def __init__(self, context: ToolContext, loop: asyncio.AbstractEventLoop) -> None:
-        self.call_id = context.tool_call_id
+        self.call_id = f"{context.run_id}:{context.tool_call_id}"
         self._context, self._loop = context, loop
 
     def progress(self, percent: float, message: str = "") -> None:
         self.checkpoint()
-        chunk = progress_chunk(self.call_id, percent, message)
+        chunk = progress_chunk(self._context.tool_call_id, percent, message)
         self._loop.call_soon_threadsafe(self._context.writer.custom, chunk)
 
     def checkpoint(self) -> None:
