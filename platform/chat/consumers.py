@@ -47,9 +47,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.gate = FloodGate()
         self.group = ""
         self.decided = asyncio.Event()
-        await self.accept()
         person = await self.person()
         if person is None:
+            await self.accept()
             await self.send_frame(error_frame("not_signed_in", "Sign in first."))
             await self.close(CLOSE_ANONYMOUS, reason="not signed in")
             return
@@ -58,6 +58,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self.channel_layer.group_add(self.group, self.channel_name)
         except (RedisError, OSError):
             log.warning("Redis cannot be reached; tabs do not hear of each other.")
+        await self.accept()
 
     async def disconnect(self, code: int) -> None:
         """Readers go; runs go on."""
