@@ -34,6 +34,8 @@ class WordGuard(Processor):
 
     def process_output_stream(self, args: ProcessOutputStreamArgs) -> Chunk | list[Chunk] | None:
         part, state = args.part, args.state
+        if part.type == "step-start":
+            state["held"] = ""  # a refused attempt left it behind
         held = state.get("held", "")
         if part.type != "text-delta":
             state["held"] = ""
@@ -73,6 +75,8 @@ class Holder(Processor):
 
     def process_output_stream(self, args: ProcessOutputStreamArgs) -> Chunk | list[Chunk] | None:
         part, held = args.part, args.state.setdefault("held", [])
+        if part.type == "step-start":
+            held.clear()
         if part.type == "text-delta":
             held.append(part.text)
             return None
@@ -81,3 +85,16 @@ class Holder(Processor):
         text = "".join(held)
         held.clear()
         return [text_delta(text), part]
+
+
+def awaited(guard: Processor) -> Processor:
+    """The same guard with an async hook: it takes the engine's slower road."""
+    plain: Any = guard
+
+    async def process_output_stream(self: Processor, args: ProcessOutputStreamArgs) -> Any:
+        return plain.process_output_stream(args)
+
+    made: Processor = type("Awaited", (Processor,), {"process_output_stream": process_output_stream})(
+        guard.id
+    )
+    return made
