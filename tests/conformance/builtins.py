@@ -27,6 +27,13 @@ SLUGS = {
     "stream_error_retry": "stream-error-retry",
 }
 
+JUDGED = {
+    "pii-detector": "personal-data-judge",
+    "prompt-injection-detector": "injection-judge",
+    "system-prompt-scrubber": "system-prompt-judge",
+}
+"""Kinds that ask a model here, beside those that find by format: a case with a private model means these."""
+
 NOT_OURS = frozenset({
     "model", "threshold", "instructions", "include_detections", "include_scores", "include_breakdown", "buffer_size",
     "stream_carryover_size", "include_redacted_values", "chunk_window", "structured_output_options", "provider_options",
@@ -81,6 +88,8 @@ def built_in(case: Case, value: dict[str, Any], aux: dict[str, Any], cost_report
     registry = Registry()
     builtin.register_all(registry)
     slug = SLUGS[value["builtin"]]
+    if "model" in value.get("options", {}):
+        slug = JUDGED.get(slug, slug)
     if slug not in registry:
         pytest.skip(f"the built-in {slug!r} is not part of this version")
     context = BuildContext(cache=CaseCache(), costs=CaseCosts(cost_report) if cost_report else None)
