@@ -6,13 +6,14 @@ Three outcomes (design law 3): a hook passes, refuses (TripWire), or fails. A fa
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, NoReturn
 
-from processors.engine.chunks import Chunk
+from processors.engine.chunks import DATA_PREFIX, Chunk
 from processors.engine.errors import AuditUnavailable, ContractError, ProcessorFailed, RunCancelled
 from processors.engine.hooks import HookArgs, ProcessOutputStreamArgs, RequestContext
 from processors.engine.ports import AbortSignal, AuditEntry, AuditSink, Outcome
@@ -64,13 +65,19 @@ def abort_for(slot: Slot) -> Callable[..., NoReturn]:
 
 
 def data_chunk(chunk: Chunk | dict[str, Any], run_id: str, author: str) -> Chunk:
-    """A `data-*` chunk as its author gave it. Raises ContractError for any other type."""
-    made = chunk if isinstance(chunk, Chunk) else Chunk.from_wire(chunk) if "type" in chunk else None
-    if made is None or not made.type.startswith("data-"):
-        given = repr(made.type) if made is not None else "a chunk without a type"
-        raise ContractError(author, "writer.custom", given, 'a chunk whose type begins with "data-"')
+    """A `data-*` chunk as its author gave it. Raises ContractError for any other type, and for data that is no JSON."""
+    hook, allowed = "writer.custom", 'a chunk whose type begins with "data-" and whose data is JSON'
+    kind = chunk.type if isinstance(chunk, Chunk) else chunk.get("type") if isinstance(chunk, dict) else None
+    if not isinstance(kind, str) or not kind.startswith(DATA_PREFIX) or kind == DATA_PREFIX:
+        given = type(chunk).__name__ if kind is None else f"a chunk of type {kind!r:.60}"
+        raise ContractError(author, hook, given, allowed)
+    made = chunk if isinstance(chunk, Chunk) else Chunk.from_wire(chunk)
     if made.data is None and made.payload is not None:
         made = made.replace(data=made.payload, payload=None)
+    try:
+        json.dumps([made.data, made.extra])
+    except (TypeError, ValueError) as error:
+        raise ContractError(author, hook, f"{kind} with data that is no JSON ({error})", allowed) from error
     return made.replace(run_id=run_id, from_="AGENT")
 
 

@@ -11,8 +11,8 @@ from agents.loop.budget import Budget
 from agents.providers.scripted import Pause, says, tool_call
 from processors.engine.chunks import Chunk, text_delta
 from processors.engine.errors import BudgetExceeded
-from processors.engine.ports import AbortSignal
-from tests.engine.stage import Echo, Thread, agent_with, one_hook, play
+from processors.engine.ports import AbortSignal, AuditEntry, Turn
+from tests.engine.stage import Audit, Echo, Thread, agent_with, one_hook, play
 
 FOREVER = 30.0
 
@@ -199,3 +199,45 @@ async def test_a_budget_starts_anew_with_each_run() -> None:
     assert (await play(agent, model)).result.status == "completed"
     await asyncio.sleep(0.25)
     assert (await play(agent, model)).result.status == "completed"
+
+
+class SlowAudit(Audit):
+    """Takes its time to write."""
+
+    async def record(self, entry: AuditEntry) -> None:
+        await asyncio.sleep(0.05)
+        await super().record(entry)
+
+
+class SlowThread(Thread):
+    """Takes its time to store."""
+
+    async def save(self, turn: Turn) -> None:
+        await asyncio.sleep(0.05)
+        await super().save(turn)
+
+
+async def test_a_row_that_is_being_written_is_written_whole_before_the_run_stops() -> None:
+    warn = one_hook("process_input", lambda a: a.report_violation("seen"))
+    agent, model = agent_with([says("never")], warn)
+    signal = AbortSignal()
+    asyncio.get_running_loop().call_later(0.02, signal.abort)
+    played = await play(agent, model, audit=SlowAudit(), abort_signal=signal)
+    assert (played.result.status, len(played.audit.entries), model.requests) == ("cancelled", 1, [])
+
+
+async def test_a_turn_that_is_being_stored_is_stored_whole_and_the_run_ends_as_it_would_have() -> None:
+    agent, model = agent_with([says("Hello, Alice.")])
+    signal = AbortSignal()
+    asyncio.get_running_loop().call_later(0.02, signal.abort)
+    played = await play(agent, model, thread=SlowThread(), abort_signal=signal)
+    assert (played.result.status, len(played.thread.turns), played.types()[-1]) == ("completed", 1, "finish")
+
+
+async def test_a_hook_or_a_tool_may_stop_the_run_itself() -> None:
+    agent, model = agent_with(
+        [says("never")], one_hook("process_input", lambda a: a.abort_signal.abort("enough"))
+    )
+    played = await play(agent, model)
+    assert (played.result.status, model.requests) == ("cancelled", [])
+    assert (played.chunks[-1].payload or {})["reason"] == "enough"
