@@ -14,6 +14,7 @@ from processors.engine.ports import BuildContext
 from processors.engine.processor import ChainEntry
 from processors.engine.registry import registry
 from processors.models import Processor
+from processors.shared import shared_processors
 from processors.snapshot import secret_options
 
 _factory: Callable[[], BuildContext] | None = None
@@ -41,9 +42,8 @@ def build_entry(
         kind = registry.get(snapshot_item["kind"])
         if stage not in kind.stages:
             raise ConfigError(f"It has nothing to do in the {stage} chain. Take it out there.")
-        processor = registry.build(
-            kind.slug, slug, opened_options(slug, kind.slug, snapshot_item.get("options") or {}), context
-        )
+        options = opened_options(slug, kind.slug, snapshot_item.get("options") or {})
+        processor = shared_processors.built(kind, slug, options, context)
     except ValidationError as problem:
         raise ConfigError(
             f"The guardrail “{name}” has settings that no longer fit: {first_sentence(problem)}"
@@ -55,9 +55,7 @@ def build_entry(
         "slug": slug, "name": snapshot_item.get("name", ""), "kind": kind.slug, "severity": snapshot_item.get("severity", "medium"),
         "public_message": snapshot_item.get("public_message", ""), "mandatory": mandatory,
     }  # fmt: skip
-    group = getattr(
-        processor, "group", None
-    )  # judges that only read say that they may stand beside each other
+    group = getattr(processor, "group", None)  # readers say so that they may stand beside each other
     return ChainEntry(processor, on_error=on_error, mandatory=mandatory, group=group, origin=origin)
 
 

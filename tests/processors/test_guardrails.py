@@ -187,3 +187,16 @@ def test_a_guardrail_whose_package_is_gone_keeps_its_options_and_is_reported() -
     assert [message.id for message in found if message.id and message.id.startswith("processors")] == [
         "processors.E001"
     ]
+
+
+def test_our_own_kinds_are_built_once_and_those_of_others_for_every_run() -> None:
+    words = processor_snapshot(made(kind="block-list", slug="words", options={"words": ["darn"]}))
+    first, second = (build_entry(words, "input", build_context()).processor for _ in range(2))
+    assert first is second
+    changed = build_entry({**words, "options": {"words": ["heck"]}}, "input", build_context()).processor
+    assert changed is not first
+    remote = processor_snapshot(made())
+    assert (
+        build_entry(remote, "input", build_context()).processor
+        is not build_entry(remote, "input", build_context()).processor
+    )
