@@ -19,7 +19,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NoReturn
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from processors.builtin.detectors.findings import keyed_hash
@@ -47,8 +47,17 @@ _STATE: Final = "judging"
 _ADVANCED: Final[dict[str, Any]] = {"x-advanced": True}
 
 
+def _main_settings_first(schema: dict[str, Any], options: type[BaseModel]) -> None:
+    """Forms begin with the model and with what a kind adds; what all kinds have in common follows."""
+    properties: dict[str, Any] = schema.get("properties", {})
+    first = [name for name in ("model", *options.__annotations__) if name in properties]
+    schema["properties"] = {name: properties[name] for name in dict.fromkeys([*first, *properties])}
+
+
 class ReadingOptions(Options):
     """What is read, and when a streamed answer is shown."""
+
+    model_config = ConfigDict(json_schema_extra=_main_settings_first)
 
     message: str = Field("", title="Message to the person", description="Shown instead of the built-in reason when a run is stopped.", max_length=500)  # fmt: skip
     last_message_only: bool = Field(False, title="Only the last message", description="Judge only the last of several new messages. Off: all of them are judged.", json_schema_extra=_ADVANCED)  # fmt: skip

@@ -77,7 +77,7 @@ class StreamWindows:
         while (end := self._end()) is not None:
             windows.append(self._cut(end))
         if not windows and self._text and self._now() - self._since >= self._seconds:
-            windows.append(self._cut(len(self._text)))
+            windows.append(self._cut(_word_end(self._text, 0, len(self._text))))
         return windows
 
     def _end(self) -> int | None:
@@ -86,7 +86,9 @@ class StreamWindows:
         found = SENTENCE_END.search(self._text, self._size, 2 * self._size)
         if found is not None:
             return found.end()
-        return 2 * self._size if len(self._text) >= 2 * self._size else None
+        return (
+            _word_end(self._text, self._size, 2 * self._size) if len(self._text) >= 2 * self._size else None
+        )
 
     def rest(self) -> list[Window]:
         """What is left when the block ends."""
@@ -119,3 +121,9 @@ class StreamWindows:
         self._size = min(self._size * 2, self._first * GROWTH)
         self._since = self._now()
         return Window(text, start, context, chunks)
+
+
+def _word_end(text: str, low: int, high: int) -> int:
+    """The last place between two words in text[low:high], so that no word is judged in halves; `high` if there is none."""
+    at = max(text.rfind(" ", low, high), text.rfind("\n", low, high))
+    return at + 1 if at >= low else high

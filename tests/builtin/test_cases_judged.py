@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.providers.scripted import Pause, ScriptedModel, says, tool_call
@@ -174,6 +174,7 @@ async def test_c95_a_tool_loop_stops_within_one_step_of_its_cap() -> None:
 # Any cut, same answer
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     words=st.lists(
         st.sampled_from(["kind", "vermin", "day.", "é", "👩‍👩‍👧", "\r\n", "Yes!", "x" * 30]), max_size=40

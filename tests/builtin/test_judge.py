@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from agents.providers.scripted import Pause, ScriptedModel, finish, says, tool_call
 from processors.builtin.judge import Judge, JudgeError, json_object_in, windows
 from processors.engine.hooks import Usage
-from tests.builtin.judged import DOWN, asked_text
+from tests.builtin.judged import DOWN, KINDS, asked_text
 
 
 class Rude(BaseModel):
@@ -132,3 +132,9 @@ def test_windows_cover_every_character_and_overlap(size: int) -> None:
 
 def test_deeply_nested_json_is_no_verdict() -> None:
     assert json_object_in('{"a":' * 50_000) is None
+
+
+def test_forms_begin_with_the_model_and_what_the_kind_adds() -> None:
+    names = list(KINDS.get("policy-judge").options.model_json_schema()["properties"])
+    assert names[:3] == ["model", "policy", "name"]
+    assert "error_strategy" not in names

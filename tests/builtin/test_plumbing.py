@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -65,6 +65,7 @@ def test_what_providers_say_beside_the_text_is_kept() -> None:
     assert (joined.text, (joined.payload or {})["providerMetadata"]) == ("ab", {"x": 1})
 
 
+@settings(deadline=None, max_examples=60)
 @given(pieces=st.lists(st.text(max_size=4), max_size=12), size=st.integers(1, 5))
 async def test_batches_lose_nothing(pieces: list[str], size: int) -> None:
     played = await talk(

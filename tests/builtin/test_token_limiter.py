@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -23,6 +23,7 @@ def limiter(limit: int, **options: Any) -> Any:
     return built("token-limiter", "limiter", limit=limit, **options)
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     text=st.text(max_size=60),
     cuts=st.lists(st.integers(1, 5), min_size=1, max_size=10),
