@@ -129,7 +129,7 @@ def _calls_close(run: Run) -> None:
     open_calls = ToolCall.objects.filter(run=run, status=ToolCall.Status.APPROVAL)
     open_calls.filter(decision__approved=True).update(status=ToolCall.Status.DONE, finished_at=now)
     open_calls.filter(decision__approved=False).update(status=ToolCall.Status.DECLINED, finished_at=now)
-    open_calls.filter(decision=None).update(
+    open_calls.filter(decision__isnull=True).update(
         status=ToolCall.Status.CANCELLED, finished_at=now, error="The answer ended before anybody decided."
     )
 

@@ -110,7 +110,7 @@ class RunSerializer(Wire):
     def open_approvals(self, run: Run) -> Any:
         if run.status != Run.Status.WAITING:
             return []
-        waiting = run.tool_calls.filter(status=ToolCall.Status.APPROVAL, decision=None)
+        waiting = run.tool_calls.filter(status=ToolCall.Status.APPROVAL, decision__isnull=True)
         return ApprovalSerializer(waiting, many=True).data
 
 

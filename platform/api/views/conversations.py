@@ -46,7 +46,7 @@ class Threads(generics.ListAPIView[Thread]):
     queryset = Thread.objects.none()
 
     def get_queryset(self) -> Any:
-        return threads_of(self.request.user).exclude(metadata__channel="openai")
+        return threads_of(self.request.user).exclude(metadata__contains={"channel": "openai"})
 
     @extend_schema(request=NewThreadSerializer, responses={201: ThreadSerializer})
     def post(self, request: Request) -> Response:
