@@ -24,6 +24,7 @@ MODULES: Final = (
     "rate_limit",
     "regex_filter",
     "response_cache",
+    "secrets",
     "stream_error_retry",
     "structured_output",
     "system_prompt_judge",

@@ -22,6 +22,8 @@ _CALL: Final = re.compile(
     r"\b(?:phone|telephone|tel|mobile|mobil|cell|cellphone|fax|call|dial|ring|text|sms|whatsapp|signal|desk|office|hotline|landline|contact|"
     r"answering|reach|messages?|registered|telefon|handy|rufnummer|téléphone|teléfono|móvil|cellulare|telefono|telefone)\b"
 )
+MOST_ENDS: Final = 8
+"""Ends that are tried for a number with something behind it."""
 _SOCIAL: Final = re.compile(r"\b(?:ssn|social security|soc\.? sec)\b")
 _VERSION: Final = re.compile(r"\b(?:version|release|build|v|ver)\.? ?$")
 
@@ -48,9 +50,17 @@ def digits_of(text: str) -> str:
 
 
 def card(text: str, start: int, end: int) -> Span | None:
-    """Payment cards: issuer prefix, length and the Luhn digit."""
-    digits = digits_of(text[start:end])
-    return (start, end) if _issuer_fits(digits) and luhn.is_valid(digits) and len(set(digits)) > 1 else None
+    """Payment cards: issuer prefix, length and the Luhn digit. What follows behind a separator may be another number."""
+    if text[start] not in "123456":
+        return None
+    separators = [at for at in range(end - 1, start + 11, -1) if text[at] in " -"]
+    for stop in (end, *separators[:MOST_ENDS]):
+        digits = digits_of(text[start:stop])
+        if len(digits) < 12:
+            break
+        if _issuer_fits(digits) and luhn.is_valid(digits) and len(set(digits)) > 1:
+            return start, stop
+    return None
 
 
 def _issuer_fits(digits: str) -> bool:
@@ -158,7 +168,7 @@ def phone_check(regions: tuple[str, ...]) -> Callable[[str, int, int], Span | No
 def _possible_ends(text: str, start: int, end: int) -> list[int]:
     """Where the number may end: two numbers with a blank between them look like one."""
     ends = [match.start() for match in _BLANK.finditer(text, start, end) if text[match.start() - 1].isdigit()]
-    return [end, *reversed(ends)] if len(ends) <= 8 else [end]
+    return [end, *reversed(ends)] if len(ends) <= MOST_ENDS else [end]
 
 
 def _phone_like(number: str, least: int) -> bool:

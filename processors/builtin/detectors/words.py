@@ -24,10 +24,14 @@ _INVISIBLE: Final = re.compile("[\u034f\u115f\u1160\u3164\uffa0\ufe00-\ufe0f\U00
 
 
 class Folding:
-    """Folds characters one by one, so that folding a piece of a text is a piece of the folded text."""
+    """Folds characters one by one, so that folding a piece of a text is a piece of the folded text.
 
-    def __init__(self, *, look_alikes: bool = True) -> None:
+    accents: keep them. Left out, they go when look-alikes are folded.
+    """
+
+    def __init__(self, *, look_alikes: bool = True, accents: bool | None = None) -> None:
         self._look_alikes = look_alikes
+        self._strip_accents = look_alikes if accents is None else not accents
         self._table: dict[str, str] = {}
 
     def fold(self, text: str) -> tuple[str, list[int] | None]:
@@ -59,9 +63,9 @@ class Folding:
             return LATIN_LOOK_ALIKES[character]
         folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", character).casefold()).casefold()
         if self._look_alikes:
-            folded = "".join(
-                LATIN_LOOK_ALIKES.get(piece, piece) for piece in folded if ord(piece) not in _ACCENTS
-            )
+            folded = "".join(LATIN_LOOK_ALIKES.get(piece, piece) for piece in folded)
+        if self._strip_accents:
+            folded = "".join(piece for piece in folded if ord(piece) not in _ACCENTS)
         return folded if not folded.isspace() else " "
 
 
