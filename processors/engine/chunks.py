@@ -4,6 +4,23 @@ A `Chunk` is what a model client yields, what `process_output_stream` receives a
 wire it keeps the founding page's shape and camelCase: `{"type", "runId", "from", "payload"}`, or `data` instead of
 `payload` for `data-*` chunks. Payload dictionaries are in the wire's camelCase already, so that sending a chunk costs
 one dictionary.
+
+What the loop puts into payloads:
+    start                {"agentId"}
+    step-start           {"stepNumber", "messageId"}: the id of the assistant message that the step will be
+    text-start, -end     {"id"}; text-delta {"id", "text"}; the same for reasoning
+    tool-call            {"toolCallId", "toolName", "args", "providerExecuted"?}
+    tool-call-approval   {"toolCallId", "toolName", "args"}: the run waits for a person
+    tool-result          {"toolCallId", "toolName", "args", "result", "providerExecuted"?}
+    tool-error           {"toolCallId", "toolName", "args", "error", "denied"?}
+    step-retry           {"stepNumber", "messageId", "reason"}: what this step has shown so far is withdrawn
+    step-finish          {"stepNumber", "reason", "finishReason", "usage"}
+    object-result        {"object"}: the validated object of a structured answer
+The last chunk of a run is one of:
+    finish               {"reason", "finishReason", "usage"}: completed, or waiting ("suspended")
+    tripwire             {"reason", "retry", "processorId", "metadata"?}: blocked
+    error                {"error": {"name", "message", "code", "retryable"}}: failed
+    abort                {"reason"}: cancelled
 """
 
 from __future__ import annotations

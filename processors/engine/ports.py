@@ -158,7 +158,8 @@ class Turn:
     tripwire: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     snapshot: dict[str, Any] | None = None
-    """For a waiting run: what `resume` needs, as JSON."""
+    """For a waiting run: what `resume` needs, as JSON. Its messages hold the calls that wait; a reply's text is among
+    them only if no process_output_result hook is still to pass it."""
 
 
 class ThreadMemory(Protocol):
