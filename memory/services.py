@@ -61,10 +61,13 @@ def _check_owner(actor: Any, thread: Thread) -> None:
         raise PermissionDenied("Only the person whose conversation this is can do that.")
 
 
-def user_message_store(*, thread: Thread, message: EngineMessage, run_id: UUID) -> Message:
-    """Store what a person wrote, before anything else happens with it. The caller holds the thread's row lock."""
+def user_message_store(*, thread: Thread, message: EngineMessage, run_id: UUID, earlier: int = 0) -> Message:
+    """Store what a person wrote, before anything else happens with it. The caller holds the thread's row lock.
+
+    earlier: room for so many messages that the call brought along; they are stored with the turn, once they are screened.
+    """
     last = Message.objects.filter(thread=thread).aggregate(last=Max("position"))["last"]
-    position = 0 if last is None else (last // BLOCK + 1) * BLOCK
+    position = (0 if last is None else (last // BLOCK + 1) * BLOCK) + earlier
     row = Message.objects.create(
         id=message.id, thread=thread, run_id=run_id, position=position, role=message.role, parts=_parts(message.content.parts),
         metadata=storable(message.content.metadata), status=Message.Status.PENDING,
@@ -87,6 +90,8 @@ def turn_store(*, thread: Thread, turn: Turn, input_message_id: UUID | str | Non
     base = asked.position if asked is not None else _base(thread, known)
     free = max((row.position for row in known.values()), default=base) + 1
     ids = {message.id: _row_id(run_id, message.id) for message in turn.messages}
+    # messages that the call brought along stand before the one that it asks with
+    early = base // BLOCK * BLOCK if asked is not None and str(asked.pk) in ids.values() else base
     foreign = {
         str(pk)
         for pk in Message.objects.filter(pk__in=set(ids.values()) - set(known)).values_list("pk", flat=True)
@@ -99,8 +104,10 @@ def turn_store(*, thread: Thread, turn: Turn, input_message_id: UUID | str | Non
         row = known.get(row_id)
         is_new = row is None
         if row is None:
-            row = Message(id=row_id, thread=thread, run_id=run_id, position=free, role=message.role)
-            free += 1
+            position, early, free = (early, early + 1, free) if early < base else (free, early, free + 1)
+            row = Message(id=row_id, thread=thread, run_id=run_id, position=position, role=message.role)
+        elif row is asked:
+            early = base
         seen.add(row_id)
         _fill(row, message, status, blocked=turn.status == "blocked")
         row.save(force_insert=is_new)

@@ -156,7 +156,9 @@ def _store(
     message = Message("user", MessageContent(parts))
     run.input_message_id = UUID(message.id)
     run.save(force_insert=True)
-    user_message_store(thread=thread, message=message, run_id=run.pk)
+    user_message_store(
+        thread=thread, message=message, run_id=run.pk, earlier=len(overrides.get("history") or [])
+    )
     return run
 
 
