@@ -157,9 +157,8 @@ class Attempt:
             "model_settings": {**agent.model_settings, **(call.model_settings or {})},
             "structured_output": call.structured_output,
         }  # fmt: skip
-        await self.chain.input_step(
-            settings, self._common(), self._prepare_step if call.prepare_step else None
-        )
+        prepare = self._prepare_step if call.prepare_step else None
+        await self.chain.input_step(settings, self._common(), agent.model_named, prepare)
         self.model = agent.model_named(settings["model"])
         tools = settings["tools"]
         self.tools = tools if isinstance(tools, dict) else {tool.name: tool for tool in tools}

@@ -44,6 +44,7 @@ class Endings:
         last = run.steps[-1]
         text = "".join(step.text for step in run.steps)
         await run.chain.output_result(OutputResult(text, run.usage, last.finish_reason, run.steps))
+        await run.chain.flush_late()
         async for chunk in run.drain():
             yield chunk
         self._read_edits()

@@ -64,7 +64,7 @@ class Interruption:
     def caused(self, error: BaseException) -> bool:
         """Whether a cancellation is this one; the task's request to be cancelled is then taken back."""
         if isinstance(error, RunCancelled):
-            return self.wanted
+            return True
         if not self._fired:
             return False
         task = asyncio.current_task()

@@ -182,7 +182,9 @@ class Run:
             yield Chunk("start", {"agentId": self.agent.id}, self.run_id)
             following, interruption = steps.__anext__, self.interruption
             while True:
-                if interruption.wanted and not self.stored:  # what is stored as completed is also delivered as that
+                if (
+                    interruption.wanted and not self.stored
+                ):  # what is stored as completed is also delivered as that
                     interruption.check()
                 interruption.enter()
                 try:

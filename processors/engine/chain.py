@@ -160,8 +160,17 @@ class ChainRunner:
 
         await self._each(hook, make, apply)
 
-    async def input_step(self, settings: dict[str, Any], common: dict[str, Any], prepare: Any = None) -> None:
-        """process_input_step of the chain, then the call's own prepare_step. `settings` is changed in place."""
+    async def input_step(
+        self,
+        settings: dict[str, Any],
+        common: dict[str, Any],
+        resolve: Callable[[Any], Any],
+        prepare: Any = None,
+    ) -> None:
+        """process_input_step of the chain, then the call's own prepare_step. `settings` is changed in place.
+
+        resolve: turns a model's name into a client, so that every processor receives one. Raises ConfigError.
+        """
 
         def make(slot: Slot) -> Any:
             return self.scope.args_for(
@@ -171,6 +180,7 @@ class ChainRunner:
 
         def apply(slot: Slot, args: Any, result: Any) -> None:
             self._apply_step(slot, result, self.list.all, settings)
+            settings["model"] = resolve(settings["model"])
 
         await self._each("process_input_step", make, apply)
         if prepare is not None:
@@ -217,7 +227,11 @@ class ChainRunner:
             if key in ("messages", "message_list", "system_messages"):
                 continue
             self._check_setting(slot, hook, key, value)
-            settings[key] = value
+            settings[key] = (
+                {tool.name: tool for tool in value}
+                if key == "tools" and not isinstance(value, dict)
+                else value
+            )
 
     def _check_setting(self, slot: Slot, hook: str, key: str, value: Any) -> None:
         fits: dict[str, Callable[[Any], bool]] = {
@@ -226,7 +240,7 @@ class ChainRunner:
             "active_tools": lambda v: (
                 v is None or (isinstance(v, list | tuple) and all(isinstance(n, str) for n in v))
             ),
-            "tools": lambda v: isinstance(v, dict | list | tuple),
+            "tools": _are_tools,
         }
         check = fits.get(key, lambda v: v is None or isinstance(v, dict))
         if not check(value):
@@ -322,6 +336,12 @@ class ChainRunner:
 
         await self._each(hook, make, apply)
 
+    async def flush_late(self) -> None:
+        """Record what processors have reported after their last hook had returned."""
+        for slot in self.slots:
+            if slot.pending:
+                await self.scope.flush(slot, "process_output_result", None)
+
     # ── error chain ────────────────────────────────────────────────────────
     async def api_error(self, error: Exception, common: dict[str, Any]) -> bool:
         """process_api_error: True when a processor asks for another try. Its own exceptions change nothing."""
@@ -349,6 +369,14 @@ class ChainRunner:
             elif result.get("retry"):
                 return True
         return False
+
+
+def _are_tools(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and hasattr(tool, "spec") for name, tool in value.items())
+    return isinstance(value, list | tuple) and all(
+        hasattr(tool, "spec") and hasattr(tool, "name") for tool in value
+    )
 
 
 def _same_objects(one: list[Any], other: list[Any]) -> bool:

@@ -228,7 +228,7 @@ class RunScope:
         entry = AuditEntry(
             outcome, action, violation, hook, self.run_id, slot.index, self.step_number, self.retry_count,
             getattr(args, "tool_name", None), getattr(args, "tool_call_id", None), self.delivered_chars,
-            duration_ms=round(slot.last_seconds * 1000, 3) if slot.last_seconds else None, origin=slot.entry.origin,
+            duration_ms=None if hook == "process_output_stream" else round(slot.last_seconds * 1000, 3), origin=slot.entry.origin,
         )  # fmt: skip
         with self._hold():
             try:

@@ -242,3 +242,28 @@ async def test_a_step_names_its_message_from_its_start_to_its_withdrawal() -> No
     first, withdrawn, second = named
     assert (withdrawn[0], withdrawn[1]) == ("step-retry", first[1])
     assert played.thread.turns[0].messages[-1].id == second[1] != first[1]
+
+
+async def test_the_next_processor_receives_the_client_for_the_name_that_one_returned() -> None:
+    other = ScriptedModel("scripted/other", script=[says("Hello, Alice.")])
+    seen: list[Any] = []
+    agent, model = agent_with(
+        [], one_hook("process_input_step", lambda a: {"model": "scripted/other", "tools": list(a.tools.values())}),
+        one_hook("process_input_step", lambda a: seen.extend([a.model, a.tools]), id="second"),
+        tools=[Echo().tool()], resolver=lambda name: other,
+    )  # fmt: skip
+    await play(agent, model)
+    assert seen[0] is other
+    assert list(seen[1]) == ["echo"]
+
+
+async def test_a_violation_that_is_reported_late_is_recorded_all_the_same() -> None:
+    kept: list[Any] = []
+    keep = one_hook("process_input", lambda a: kept.append(a.report_violation))
+    agent, model = agent_with(
+        [says("Hi.")], keep, one_hook("process_output_result", lambda a: kept[0]("late"), id="other")
+    )
+    played = await play(agent, model)
+    assert [(e.violation.processor_id, e.violation.message) for e in played.audit.entries] == [
+        ("guard", "late")
+    ]
