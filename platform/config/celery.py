@@ -7,6 +7,7 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import beat_embedded_init, worker_process_init
+
 from embedded.children import end_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")

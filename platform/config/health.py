@@ -1,11 +1,17 @@
-"""Liveness and readiness for operators and load balancers."""
+"""Liveness and readiness for operators and load balancers.
+
+They are asked from inside, under whatever name or number the asker knows, so they answer before the host is checked and
+before a redirect to HTTPS.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
@@ -37,3 +43,17 @@ def _redis_answers() -> bool:
             return bool(client.ping())
     except redis.RedisError:
         return False
+
+
+class HealthMiddleware:
+    """The first in the list; everything else does not concern it."""
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        view = {"/healthz": healthz, "/readyz": readyz}.get(request.path)
+        return self.get_response(request) if view is None else view(request)

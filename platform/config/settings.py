@@ -97,6 +97,7 @@ INSTALLED_APPS = [
     "console",
 ]
 MIDDLEWARE = [
+    "config.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -157,7 +158,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]
+    SECURE_REDIRECT_EXEMPT = ["^metrics$"]
     SECURE_HSTS_SECONDS = 31_536_000
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 GATEHOUSE_METRICS_TOKEN = os.environ.get("GATEHOUSE_METRICS_TOKEN", "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from config.health import healthz, readyz
 from config.metrics import metrics
 from console.site import site
 
@@ -14,8 +13,6 @@ urlpatterns = [
     path("v1/", include("api.openai_urls")),
     path("accounts/", include("django.contrib.auth.urls")),
     path("i18n/", include("django.conf.urls.i18n")),
-    path("healthz", healthz, name="healthz"),
-    path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
     path("", include("chat.urls")),
 ]

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from embedded import local_model
 from embedded.local_model import LocalModelUnavailable, ensure_local_model
 from embedded.places import Places
-
 from tests.embedded.house import ROOT, environment, free_port, open_folder
 
 ASK = "from embedded.local_model import ensure_local_model; print(ensure_local_model(), flush=True)"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
+
 from embedded import postgres
 from embedded.children import ServiceFailed
 from embedded.places import Places
 from embedded.postgres import Postgres
-
 from tests.embedded.house import open_folder
 
 

@@ -10,6 +10,8 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+import yaml
+from django.core.management import call_command
 
 ROOT = Path(__file__).parents[2]
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
@@ -89,3 +91,26 @@ def test_no_path_of_a_build_machine_is_in_the_house() -> None:
     found = [str(file.relative_to(ROOT)) for file in tracked("*.py", "*.md", "*.toml", "*.yaml", "Makefile", ".ci/run")
              if file != Path(__file__) and marks.search(file.read_text("utf-8"))]  # fmt: skip
     assert found == []
+
+
+@pytest.mark.django_db
+def test_no_migration_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("makemigrations", check_changes=True, dry_run=True)
+    assert "No changes detected" in capsys.readouterr().out
+
+
+def test_production_starts_what_the_house_has() -> None:
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]
+    assert {"postgres", "redis", "prepare", "web", "worker", "beat"} == set(compose)
+    assert compose["prepare"]["command"] == ["python", "-m", "embedded.prepare"]
+    given = {name for name in compose["web"]["environment"] if name.startswith("GATEHOUSE_")}
+    example = (ROOT / ".env.example").read_text("utf-8")
+    assert [name for name in given if name not in example] == []
+
+
+def test_every_variable_that_is_read_is_explained() -> None:
+    told = (ROOT / ".env.example").read_text("utf-8") + (ROOT / "README.md").read_text("utf-8")
+    read = set()
+    for file in tracked("platform/config/*.py", "platform/embedded/*.py"):
+        read |= set(re.findall(r"[\"'](GATEHOUSE_[A-Z_]+)[\"']", file.read_text("utf-8")))
+    assert sorted(name for name in read if name not in told and name != "GATEHOUSE_ENCRYPTION_KEY") == []
