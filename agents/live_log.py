@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+from weakref import WeakKeyDictionary, ref
 
 WINDOW: Final = 4096
 """Chunks kept in memory per run; a reader that falls further behind reads the rest from Redis."""
@@ -14,13 +15,49 @@ WINDOW: Final = 4096
 Wire = dict[str, Any]
 
 
+class LoopBell:
+    """Wakes the readers of one event loop: all that are due together, in one call into the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = ref(loop)
+        self._due: list[asyncio.Event] = []
+        self._lock = threading.Lock()
+
+    def ring(self, event: asyncio.Event) -> None:
+        """Set an event of the loop, soon. In any thread. Readers whose loop is closed are gone."""
+        with self._lock:
+            self._due.append(event)
+            first = len(self._due) == 1
+        loop = self._loop()
+        if first and loop is not None:
+            try:
+                loop.call_soon_threadsafe(self._set)
+            except RuntimeError:
+                self._due.clear()
+
+    def _set(self) -> None:
+        with self._lock:
+            due, self._due = self._due, []
+        for event in due:
+            event.set()
+
+
+_bells: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopBell] = WeakKeyDictionary()
+
+
+def bell_of(loop: asyncio.AbstractEventLoop) -> LoopBell:
+    """The loop's bell."""
+    bell = _bells.get(loop)
+    return bell if bell is not None else _bells.setdefault(loop, LoopBell(loop))
+
+
 class Wake:
     """Wakes one reader, in its own event loop, however often it is asked between two looks."""
 
-    __slots__ = ("_armed", "_event", "_loop")
+    __slots__ = ("_armed", "_bell", "_event")
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._bell = bell_of(asyncio.get_running_loop())
         self._event = asyncio.Event()
         self._armed = True
 
@@ -33,13 +70,10 @@ class Wake:
         await self._event.wait()
 
     def __call__(self) -> None:
-        """Called by the writer, in any thread. A reader whose loop is closed is gone."""
+        """Called by the writer, in any thread."""
         if self._armed:
             self._armed = False
-            try:
-                self._loop.call_soon_threadsafe(self._event.set)
-            except RuntimeError:
-                return
+            self._bell.ring(self._event)
 
 
 class LiveLog:
@@ -101,6 +135,19 @@ class LiveLog:
         finally:
             with self._lock:
                 self._wakes = tuple(one for one in self._wakes if one is not wake)
+
+
+def live_log_expect(run_id: str) -> None:
+    """A run is about to begin in this process for the first time: readers may wait for it here."""
+    live_logs.setdefault(run_id, LiveLog())
+
+
+def live_log_forget(run_id: str, live: LiveLog | None = None) -> None:
+    """Take a log away (`live`: only if it is still this one); its readers look elsewhere."""
+    found = live_logs.get(run_id)
+    if found is not None and (live is None or found is live):
+        del live_logs[run_id]
+        found.close()
 
 
 live_logs: dict[str, LiveLog] = {}

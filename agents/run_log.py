@@ -103,11 +103,11 @@ async def _from_redis(name: str, position: int) -> AsyncGenerator[tuple[int, Wir
                     if number > position:
                         position = number
                         yield number, wire
-            if entries:
-                continue
             live = live_logs.get(name)
             if live is not None and live.reaches(position) and not live.is_exhausted(position):
-                return
+                return  # memory is nearer
+            if entries:
+                continue
             status = await in_database(final_status, name)
             if status is not None:
                 last: Any = await client.xrevrange(key_of(name), count=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -24,7 +25,15 @@ BEAT: Final = 4.0
 """Seconds between two extensions of all leases of a process."""
 
 
-def run_claim(*, run_id: UUID, owner: str) -> Run | None:
+@dataclass(slots=True, frozen=True)
+class Claim:
+    """A run that is ours now. is_first: it has never been started before."""
+
+    run: Run
+    is_first: bool
+
+
+def run_claim(*, run_id: UUID, owner: str) -> Claim | None:
     """Take a queued run. None: it runs already, has ended, or another run of its thread goes first."""
     with transaction.atomic():
         thread_id = Run.objects.filter(pk=run_id).values_list("thread_id", flat=True).first()
@@ -38,11 +47,11 @@ def run_claim(*, run_id: UUID, owner: str) -> Run | None:
         )
         if run is None or run.status != Run.Status.QUEUED or _somebody_is_first(run):
             return None
-        now = timezone.now()
+        now, is_first = timezone.now(), run.started_at is None
         run.status, run.lease_owner, run.lease_until = Run.Status.RUNNING, owner, now + LEASE
         run.started_at = run.started_at or now
         run.save(update_fields=["status", "lease_owner", "lease_until", "started_at"])
-    return run
+    return Claim(run, is_first)
 
 
 def _somebody_is_first(run: Run) -> bool:

@@ -127,10 +127,10 @@ class Execution:
         """Ask the run to stop. In the runner's thread only."""
         self.signal.abort(reason)
 
-    async def go(self, run: Run) -> None:
+    async def go(self, run: Run, *, is_first: bool) -> None:
         """Stream a claimed run to its end, whatever happens; the log gets its end marker last."""
         self.thread_id = run.thread_id
-        run_log = await self._writer.open(str(self.run_id))
+        run_log = await self._writer.open(str(self.run_id), is_first=is_first)
         try:
             prepared = await in_database(run_prepare, run)
             await self._stream(prepared, run_log)

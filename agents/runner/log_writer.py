@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from redis import RedisError
 
-from agents.live_log import LiveLog, live_logs
+from agents.live_log import LiveLog, live_log_forget, live_logs
 from agents.redis_link import redis_for_loop
 from agents.run_log import key_of
 
 log = logging.getLogger("gatehouse.runs")
-FLUSH_AFTER: Final = 0.008
+FLUSH_AFTER: Final = 0.012
 """Seconds that chunks are gathered before they are written."""
 RETRY_AFTER: Final = 0.5
 LONGEST_STREAM: Final = 20_000
@@ -22,6 +22,7 @@ LONGEST_STREAM: Final = 20_000
 MOST_PENDING: Final = 20_000
 KEEP_RUNNING: Final = 6 * 3600
 KEEP_ENDED: Final = 3600
+_encode: Final = json.JSONEncoder(default=str, separators=(",", ":")).encode
 LINGER: Final = 15.0
 """Seconds that an ended run's log stays in memory."""
 
@@ -37,19 +38,26 @@ class LogWriter:
         self._client = redis_for_loop()
         self._task = asyncio.create_task(self._write(), name="gatehouse-log-writer")
 
-    async def open(self, run_id: str) -> RunLog:
-        """The log of a run that begins, or goes on after a pause: numbers continue."""
-        last = 0
-        try:
-            found = await asyncio.wait_for(self._client.xrevrange(key_of(run_id), count=1), 2)
-            last = int(found[0][0].split(b"-")[0]) if found else 0
-        except (RedisError, OSError, TimeoutError):
-            log.warning("Redis cannot be reached; the log of run %s is kept in memory for now.", run_id)
+    async def open(self, run_id: str, *, is_first: bool) -> RunLog:
+        """The log of a run that begins (`is_first`), or goes on after a pause or a crash: numbers continue."""
         known = live_logs.get(run_id)
-        live = LiveLog(max(last, known.last if known is not None else 0))
+        if is_first:
+            live = known if known is not None and not known.closed else LiveLog()
+        else:
+            last = await self._last(run_id)
+            live = LiveLog(max(last, known.last if known is not None else 0))
         live_logs[run_id] = live
         self._expire[run_id] = KEEP_RUNNING
         return RunLog(self, run_id, live)
+
+    async def _last(self, run_id: str) -> int:
+        """The number of the last chunk in Redis, 0 if there is none or Redis is away."""
+        try:
+            found = await asyncio.wait_for(self._client.xrevrange(key_of(run_id), count=1), 2)
+        except (RedisError, OSError, TimeoutError):
+            log.warning("Redis cannot be reached; the log of run %s is kept in memory for now.", run_id)
+            return 0
+        return int(found[0][0].split(b"-")[0]) if found else 0
 
     def add(self, run_id: str, number: int, text: str) -> None:
         pending = self._pending.setdefault(run_id, [])
@@ -70,11 +78,7 @@ class LogWriter:
         live = live_logs.get(run_id)
         if live is not None:
             live.close()
-            asyncio.get_running_loop().call_later(LINGER, self._forget, run_id, live)
-
-    def _forget(self, run_id: str, live: LiveLog) -> None:
-        if live_logs.get(run_id) is live:
-            del live_logs[run_id]
+            asyncio.get_running_loop().call_later(LINGER, live_log_forget, run_id, live)
 
     async def close(self) -> None:
         """Stop writing."""
@@ -138,7 +142,7 @@ class RunLog:
     def append(self, wire: dict[str, Any]) -> int:
         """Number a chunk, show it to this process's readers at once and to others within a batch. Returns the number."""
         number = self._live.append(wire)
-        self._writer.add(self.run_id, number, json.dumps(wire, default=str, separators=(",", ":")))
+        self._writer.add(self.run_id, number, _encode(wire))
         return number
 
     async def end(self, status: str) -> None:

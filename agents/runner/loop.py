@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from agents.bridge import in_database
+from agents.live_log import live_log_expect, live_log_forget
 from agents.runner.claims import BEAT, leases_extend, next_of_thread, run_claim, stops_wanted
 from agents.runner.execute import Execution
 from agents.runner.log_writer import LogWriter
@@ -42,8 +43,10 @@ class RunnerLoop:
         self._ready.wait()
 
     # ── for callers in any thread ──────────────────────────────────────────
-    def launch(self, run_id: UUID) -> None:
-        """Start a run if it is its turn. Harmless when it is not, or when it runs already."""
+    def launch(self, run_id: UUID, *, is_new: bool = False) -> None:
+        """Start a run if it is its turn. Harmless when it is not, or when it runs already. is_new: it was never launched before."""
+        if is_new:
+            live_log_expect(str(run_id))
         self._launched.add(run_id)
         self._loop.call_soon_threadsafe(self._spawn, run_id)
 
@@ -120,15 +123,18 @@ class RunnerLoop:
         """Run a run, then those that queue behind it on its thread."""
         following: UUID | None = run_id
         while following is not None and following not in self._executions:
-            run = await in_database(run_claim, run_id=following, owner=self.owner)
-            if run is None:
+            claim = await in_database(run_claim, run_id=following, owner=self.owner)
+            if claim is None:
+                if following not in self._executions:
+                    live_log_forget(str(following))  # another process may run it
                 return
             execution = self._executions[following] = Execution(following, self.owner, self._writer)
             try:
-                await execution.go(run)
+                await execution.go(claim.run, is_first=claim.is_first)
             finally:
                 self._executions.pop(following, None)
-            following = await in_database(next_of_thread, run.thread_id) if run.thread_id else None
+            thread_id = claim.run.thread_id
+            following = await in_database(next_of_thread, thread_id) if thread_id else None
 
     def _stop_now(self, run_id: UUID) -> None:
         execution = self._executions.get(run_id)

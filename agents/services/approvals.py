@@ -45,7 +45,9 @@ def run_decide(
         if call.status != ToolCall.Status.APPROVAL or call.decision is not None:
             raise RunRefused("already_decided", "Somebody has decided about this call already.")
         _decide(user, run, call, approved=approved, reason=storable_text(reason)[:2000], args=args)
-        waiting = ToolCall.objects.filter(run=run, status=ToolCall.Status.APPROVAL, decision__isnull=True).exists()
+        waiting = ToolCall.objects.filter(
+            run=run, status=ToolCall.Status.APPROVAL, decision__isnull=True
+        ).exists()
         if not waiting:
             run.status = Run.Status.QUEUED
             run.save(update_fields=["status"])

@@ -178,7 +178,8 @@ def _thread(user: Any, agent: Agent, thread_id: Any, channel: str) -> Thread:
 def run_launch(run: Run) -> None:
     """Hand a run to this process's runner. Harmless if it runs already or must wait for another of its thread."""
     if run.status == Run.Status.QUEUED:
-        transaction.on_commit(lambda: runner().launch(run.pk))
+        is_new = run.started_at is None
+        transaction.on_commit(lambda: runner().launch(run.pk, is_new=is_new))
 
 
 async def run_begin(**asked: Any) -> Run:
