@@ -8,237 +8,564 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
-        ('memory', '0001_initial'),
-        ('processors', '0001_initial'),
+        ("auth", "0012_alter_user_first_name_max_length"),
+        ("memory", "0001_initial"),
+        ("processors", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ProviderCredential',
+            name="ProviderCredential",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(max_length=100, unique=True, verbose_name='short name')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('provider', models.CharField(choices=[('openai', 'OpenAI'), ('anthropic', 'Anthropic'), ('openai-compatible', 'another OpenAI-compatible service'), ('litellm', 'another provider, through litellm')], max_length=32, verbose_name='provider')),
-                ('base_url', models.URLField(blank=True, help_text='Only for OpenAI-compatible services.', verbose_name='address')),
-                ('secret', models.BinaryField(null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=100, unique=True, verbose_name="short name")),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[
+                            ("openai", "OpenAI"),
+                            ("anthropic", "Anthropic"),
+                            ("openai-compatible", "another OpenAI-compatible service"),
+                            ("litellm", "another provider, through litellm"),
+                        ],
+                        max_length=32,
+                        verbose_name="provider",
+                    ),
+                ),
+                (
+                    "base_url",
+                    models.URLField(
+                        blank=True, help_text="Only for OpenAI-compatible services.", verbose_name="address"
+                    ),
+                ),
+                ("secret", models.BinaryField(null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
             ],
             options={
-                'verbose_name': 'credential',
-                'verbose_name_plural': 'credentials',
-                'ordering': ['name'],
+                "verbose_name": "credential",
+                "verbose_name_plural": "credentials",
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='Tool',
+            name="Tool",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(max_length=64, unique=True, verbose_name='name the model sees')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('kind', models.SlugField(max_length=100, verbose_name='kind')),
-                ('description', models.TextField(blank=True, verbose_name='what it does, for the model')),
-                ('options', models.JSONField(blank=True, default=dict, verbose_name='options')),
-                ('mode', models.CharField(choices=[('inline', "at once, in the chat's process"), ('queue', 'in the queue, for long work')], default='inline', max_length=8, verbose_name='where it runs')),
-                ('needs_approval', models.BooleanField(default=False, verbose_name='a person must approve each call')),
-                ('is_idempotent', models.BooleanField(default=False, verbose_name='safe to run twice')),
-                ('time_limit', models.PositiveIntegerField(default=60, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(21600)], verbose_name='time limit, in seconds')),
-                ('updated_at', models.DateTimeField(auto_now=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=64, unique=True, verbose_name="name the model sees")),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                ("kind", models.SlugField(max_length=100, verbose_name="kind")),
+                ("description", models.TextField(blank=True, verbose_name="what it does, for the model")),
+                ("options", models.JSONField(blank=True, default=dict, verbose_name="options")),
+                (
+                    "mode",
+                    models.CharField(
+                        choices=[
+                            ("inline", "at once, in the chat's process"),
+                            ("queue", "in the queue, for long work"),
+                        ],
+                        default="inline",
+                        max_length=8,
+                        verbose_name="where it runs",
+                    ),
+                ),
+                (
+                    "needs_approval",
+                    models.BooleanField(default=False, verbose_name="a person must approve each call"),
+                ),
+                ("is_idempotent", models.BooleanField(default=False, verbose_name="safe to run twice")),
+                (
+                    "time_limit",
+                    models.PositiveIntegerField(
+                        default=60,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(21600),
+                        ],
+                        verbose_name="time limit, in seconds",
+                    ),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True)),
             ],
             options={
-                'verbose_name': 'tool',
-                'verbose_name_plural': 'tools',
-                'ordering': ['name'],
+                "verbose_name": "tool",
+                "verbose_name_plural": "tools",
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='Agent',
+            name="Agent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(help_text='Used in addresses and in the audit; it cannot be changed later.', max_length=100, unique=True, verbose_name='short name')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('description', models.CharField(blank=True, max_length=300, verbose_name='what people may ask it')),
-                ('instructions', models.TextField(blank=True, verbose_name='instructions')),
-                ('model', models.CharField(help_text='provider/name, for example local/smollm2.', max_length=200, verbose_name='model')),
-                ('fallbacks', models.JSONField(blank=True, default=list, verbose_name='fallback models')),
-                ('temperature', models.FloatField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(2)], verbose_name='temperature')),
-                ('max_output_tokens', models.PositiveIntegerField(blank=True, null=True, verbose_name='longest answer, in tokens')),
-                ('max_steps', models.PositiveSmallIntegerField(default=5, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(50)], verbose_name='most steps per answer')),
-                ('max_processor_retries', models.PositiveSmallIntegerField(blank=True, help_text='How often a guardrail may ask the model to try again. Empty: never.', null=True, verbose_name='second chances per answer')),
-                ('max_total_tokens', models.PositiveIntegerField(blank=True, null=True, verbose_name='token limit per answer')),
-                ('max_seconds', models.PositiveIntegerField(default=300, verbose_name='time limit per answer, in seconds')),
-                ('history_messages', models.PositiveSmallIntegerField(default=20, verbose_name='earlier messages it remembers')),
-                ('when_busy', models.CharField(choices=[('queue', 'answer one after the other'), ('reject', 'refuse the second message')], default='queue', max_length=8, verbose_name='a second message while it answers')),
-                ('access', models.CharField(choices=[('everyone', 'everyone who can sign in'), ('groups', 'only these groups')], default='everyone', max_length=16, verbose_name='who may chat')),
-                ('is_active', models.BooleanField(default=True, verbose_name='switched on')),
-                ('revision', models.PositiveIntegerField(default=1, editable=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='made')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='last changed')),
-                ('allowed_groups', models.ManyToManyField(blank=True, to='auth.group', verbose_name='groups')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "slug",
+                    models.SlugField(
+                        help_text="Used in addresses and in the audit; it cannot be changed later.",
+                        max_length=100,
+                        unique=True,
+                        verbose_name="short name",
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                (
+                    "description",
+                    models.CharField(blank=True, max_length=300, verbose_name="what people may ask it"),
+                ),
+                ("instructions", models.TextField(blank=True, verbose_name="instructions")),
+                (
+                    "model",
+                    models.CharField(
+                        help_text="provider/name, for example local/smollm2.",
+                        max_length=200,
+                        verbose_name="model",
+                    ),
+                ),
+                ("fallbacks", models.JSONField(blank=True, default=list, verbose_name="fallback models")),
+                (
+                    "temperature",
+                    models.FloatField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            django.core.validators.MinValueValidator(0),
+                            django.core.validators.MaxValueValidator(2),
+                        ],
+                        verbose_name="temperature",
+                    ),
+                ),
+                (
+                    "max_output_tokens",
+                    models.PositiveIntegerField(
+                        blank=True, null=True, verbose_name="longest answer, in tokens"
+                    ),
+                ),
+                (
+                    "max_steps",
+                    models.PositiveSmallIntegerField(
+                        default=5,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(50),
+                        ],
+                        verbose_name="most steps per answer",
+                    ),
+                ),
+                (
+                    "max_processor_retries",
+                    models.PositiveSmallIntegerField(
+                        blank=True,
+                        help_text="How often a guardrail may ask the model to try again. Empty: never.",
+                        null=True,
+                        verbose_name="second chances per answer",
+                    ),
+                ),
+                (
+                    "max_total_tokens",
+                    models.PositiveIntegerField(blank=True, null=True, verbose_name="token limit per answer"),
+                ),
+                (
+                    "max_seconds",
+                    models.PositiveIntegerField(
+                        default=300, verbose_name="time limit per answer, in seconds"
+                    ),
+                ),
+                (
+                    "history_messages",
+                    models.PositiveSmallIntegerField(
+                        default=20, verbose_name="earlier messages it remembers"
+                    ),
+                ),
+                (
+                    "when_busy",
+                    models.CharField(
+                        choices=[
+                            ("queue", "answer one after the other"),
+                            ("reject", "refuse the second message"),
+                        ],
+                        default="queue",
+                        max_length=8,
+                        verbose_name="a second message while it answers",
+                    ),
+                ),
+                (
+                    "access",
+                    models.CharField(
+                        choices=[("everyone", "everyone who can sign in"), ("groups", "only these groups")],
+                        default="everyone",
+                        max_length=16,
+                        verbose_name="who may chat",
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True, verbose_name="switched on")),
+                ("revision", models.PositiveIntegerField(default=1, editable=False)),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="made")),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="last changed")),
+                (
+                    "allowed_groups",
+                    models.ManyToManyField(blank=True, to="auth.group", verbose_name="groups"),
+                ),
             ],
             options={
-                'verbose_name': 'agent',
-                'verbose_name_plural': 'agents',
-                'ordering': ['name'],
-                'permissions': [('publish_agent', 'Can publish agents'), ('approve_tool', 'Can approve tool calls')],
+                "verbose_name": "agent",
+                "verbose_name_plural": "agents",
+                "ordering": ["name"],
+                "permissions": [
+                    ("publish_agent", "Can publish agents"),
+                    ("approve_tool", "Can approve tool calls"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='AgentVersion',
+            name="AgentVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('snapshot', models.JSONField(verbose_name='snapshot')),
-                ('note', models.TextField(blank=True, verbose_name='note')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='published')),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='agents.agent')),
-                ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL, verbose_name='author')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
+                ("snapshot", models.JSONField(verbose_name="snapshot")),
+                ("note", models.TextField(blank=True, verbose_name="note")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="published")),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="agents.agent",
+                    ),
+                ),
+                (
+                    "author",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="author",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'version',
-                'verbose_name_plural': 'versions',
-                'ordering': ['-number'],
+                "verbose_name": "version",
+                "verbose_name_plural": "versions",
+                "ordering": ["-number"],
             },
         ),
         migrations.AddField(
-            model_name='agent',
-            name='published',
-            field=models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='agents.agentversion', verbose_name='published version'),
+            model_name="agent",
+            name="published",
+            field=models.ForeignKey(
+                blank=True,
+                editable=False,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="agents.agentversion",
+                verbose_name="published version",
+            ),
         ),
         migrations.CreateModel(
-            name='ChainEntry',
+            name="ChainEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('stage', models.CharField(choices=[('input', 'input: what people write'), ('output', 'output: what the agent answers'), ('error', "errors of the model's provider")], max_length=8, verbose_name='chain')),
-                ('position', models.PositiveIntegerField(db_index=True, default=0, verbose_name='position')),
-                ('enabled', models.BooleanField(default=True, verbose_name='on')),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chain', to='agents.agent')),
-                ('processor', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='entries', to='processors.processor', verbose_name='guardrail')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "stage",
+                    models.CharField(
+                        choices=[
+                            ("input", "input: what people write"),
+                            ("output", "output: what the agent answers"),
+                            ("error", "errors of the model's provider"),
+                        ],
+                        max_length=8,
+                        verbose_name="chain",
+                    ),
+                ),
+                ("position", models.PositiveIntegerField(db_index=True, default=0, verbose_name="position")),
+                ("enabled", models.BooleanField(default=True, verbose_name="on")),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="chain", to="agents.agent"
+                    ),
+                ),
+                (
+                    "processor",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="entries",
+                        to="processors.processor",
+                        verbose_name="guardrail",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'guardrail in a chain',
-                'verbose_name_plural': 'guardrails in a chain',
-                'ordering': ['stage', 'position', 'id'],
+                "verbose_name": "guardrail in a chain",
+                "verbose_name_plural": "guardrails in a chain",
+                "ordering": ["stage", "position", "id"],
             },
         ),
         migrations.AddField(
-            model_name='agent',
-            name='credential',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='agents.providercredential', verbose_name='credential'),
+            model_name="agent",
+            name="credential",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                to="agents.providercredential",
+                verbose_name="credential",
+            ),
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('draft_snapshot', models.JSONField(editable=False, null=True)),
-                ('channel', models.CharField(max_length=32, verbose_name='channel')),
-                ('status', models.CharField(choices=[('queued', 'waiting its turn'), ('running', 'running'), ('waiting', 'waiting for approval'), ('completed', 'completed'), ('blocked', 'blocked'), ('failed', 'failed'), ('cancelled', 'stopped'), ('interrupted', 'interrupted')], db_index=True, default='queued', max_length=16, verbose_name='status')),
-                ('input_message_id', models.UUIDField(null=True)),
-                ('overrides', models.JSONField(default=dict)),
-                ('idempotency_key', models.CharField(blank=True, max_length=200)),
-                ('mandatory', models.JSONField(default=list, editable=False)),
-                ('text', models.TextField(blank=True, verbose_name='answer')),
-                ('finish_reason', models.CharField(blank=True, max_length=32, verbose_name='finish reason')),
-                ('tripwire', models.JSONField(null=True, verbose_name='tripwire')),
-                ('error', models.JSONField(null=True, verbose_name='error')),
-                ('usage', models.JSONField(default=dict, verbose_name='usage')),
-                ('cost', models.DecimalField(decimal_places=6, max_digits=12, null=True, verbose_name='cost, USD')),
-                ('stats', models.JSONField(default=list, verbose_name='guardrails')),
-                ('snapshot', models.JSONField(editable=False, null=True)),
-                ('stop_requested_at', models.DateTimeField(editable=False, null=True)),
-                ('lease_owner', models.CharField(blank=True, editable=False, max_length=100)),
-                ('lease_until', models.DateTimeField(editable=False, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True, db_index=True, verbose_name='asked')),
-                ('started_at', models.DateTimeField(null=True, verbose_name='started')),
-                ('finished_at', models.DateTimeField(null=True, verbose_name='finished')),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='agents.agent', verbose_name='agent')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to=settings.AUTH_USER_MODEL, verbose_name='person')),
-                ('thread', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='memory.thread', verbose_name='conversation')),
-                ('version', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, to='agents.agentversion', verbose_name='version')),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("draft_snapshot", models.JSONField(editable=False, null=True)),
+                ("channel", models.CharField(max_length=32, verbose_name="channel")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "waiting its turn"),
+                            ("running", "running"),
+                            ("waiting", "waiting for approval"),
+                            ("completed", "completed"),
+                            ("blocked", "blocked"),
+                            ("failed", "failed"),
+                            ("cancelled", "stopped"),
+                            ("interrupted", "interrupted"),
+                        ],
+                        db_index=True,
+                        default="queued",
+                        max_length=16,
+                        verbose_name="status",
+                    ),
+                ),
+                ("input_message_id", models.UUIDField(null=True)),
+                ("overrides", models.JSONField(default=dict)),
+                ("idempotency_key", models.CharField(blank=True, max_length=200)),
+                ("mandatory", models.JSONField(default=list, editable=False)),
+                ("text", models.TextField(blank=True, verbose_name="answer")),
+                ("finish_reason", models.CharField(blank=True, max_length=32, verbose_name="finish reason")),
+                ("tripwire", models.JSONField(null=True, verbose_name="tripwire")),
+                ("error", models.JSONField(null=True, verbose_name="error")),
+                ("usage", models.JSONField(default=dict, verbose_name="usage")),
+                (
+                    "cost",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True, verbose_name="cost, USD"),
+                ),
+                ("stats", models.JSONField(default=list, verbose_name="guardrails")),
+                ("snapshot", models.JSONField(editable=False, null=True)),
+                ("stop_requested_at", models.DateTimeField(editable=False, null=True)),
+                ("lease_owner", models.CharField(blank=True, editable=False, max_length=100)),
+                ("lease_until", models.DateTimeField(editable=False, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True, db_index=True, verbose_name="asked")),
+                ("started_at", models.DateTimeField(null=True, verbose_name="started")),
+                ("finished_at", models.DateTimeField(null=True, verbose_name="finished")),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="agents.agent",
+                        verbose_name="agent",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="person",
+                    ),
+                ),
+                (
+                    "thread",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="memory.thread",
+                        verbose_name="conversation",
+                    ),
+                ),
+                (
+                    "version",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="agents.agentversion",
+                        verbose_name="version",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'run',
-                'verbose_name_plural': 'runs',
-                'ordering': ['-created_at'],
+                "verbose_name": "run",
+                "verbose_name_plural": "runs",
+                "ordering": ["-created_at"],
             },
         ),
         migrations.CreateModel(
-            name='AgentTool',
+            name="AgentTool",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField(db_index=True, default=0, verbose_name='position')),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='agent_tools', to='agents.agent')),
-                ('tool', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='agent_tools', to='agents.tool', verbose_name='tool')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("position", models.PositiveIntegerField(db_index=True, default=0, verbose_name="position")),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="agent_tools",
+                        to="agents.agent",
+                    ),
+                ),
+                (
+                    "tool",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="agent_tools",
+                        to="agents.tool",
+                        verbose_name="tool",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'tool of an agent',
-                'verbose_name_plural': 'tools of an agent',
-                'ordering': ['position', 'id'],
+                "verbose_name": "tool of an agent",
+                "verbose_name_plural": "tools of an agent",
+                "ordering": ["position", "id"],
             },
         ),
         migrations.AddField(
-            model_name='agent',
-            name='tools',
-            field=models.ManyToManyField(blank=True, through='agents.AgentTool', to='agents.tool', verbose_name='tools'),
+            model_name="agent",
+            name="tools",
+            field=models.ManyToManyField(
+                blank=True, through="agents.AgentTool", to="agents.tool", verbose_name="tools"
+            ),
         ),
         migrations.CreateModel(
-            name='ToolCall',
+            name="ToolCall",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('call_id', models.CharField(max_length=200)),
-                ('tool_slug', models.CharField(max_length=64, verbose_name='tool')),
-                ('args', models.JSONField(default=dict, verbose_name='arguments')),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('running', 'running'), ('approval', 'waiting for approval'), ('done', 'done'), ('failed', 'failed'), ('declined', 'declined'), ('cancelled', 'cancelled')], db_index=True, default='queued', max_length=16, verbose_name='status')),
-                ('progress', models.JSONField(null=True, verbose_name='progress')),
-                ('result', models.JSONField(null=True, verbose_name='result')),
-                ('error', models.TextField(blank=True, verbose_name='error')),
-                ('task_id', models.CharField(blank=True, editable=False, max_length=100)),
-                ('attempts', models.PositiveSmallIntegerField(default=0, editable=False)),
-                ('lease_owner', models.CharField(blank=True, editable=False, max_length=100)),
-                ('lease_until', models.DateTimeField(editable=False, null=True)),
-                ('decision_reason', models.TextField(blank=True)),
-                ('decision', models.JSONField(editable=False, null=True)),
-                ('stop_requested_at', models.DateTimeField(editable=False, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tool_calls', to='agents.run', verbose_name='run')),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("call_id", models.CharField(max_length=200)),
+                ("tool_slug", models.CharField(max_length=64, verbose_name="tool")),
+                ("args", models.JSONField(default=dict, verbose_name="arguments")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("running", "running"),
+                            ("approval", "waiting for approval"),
+                            ("done", "done"),
+                            ("failed", "failed"),
+                            ("declined", "declined"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        db_index=True,
+                        default="queued",
+                        max_length=16,
+                        verbose_name="status",
+                    ),
+                ),
+                ("progress", models.JSONField(null=True, verbose_name="progress")),
+                ("result", models.JSONField(null=True, verbose_name="result")),
+                ("error", models.TextField(blank=True, verbose_name="error")),
+                ("task_id", models.CharField(blank=True, editable=False, max_length=100)),
+                ("attempts", models.PositiveSmallIntegerField(default=0, editable=False)),
+                ("lease_owner", models.CharField(blank=True, editable=False, max_length=100)),
+                ("lease_until", models.DateTimeField(editable=False, null=True)),
+                ("decision_reason", models.TextField(blank=True)),
+                ("decision", models.JSONField(editable=False, null=True)),
+                ("stop_requested_at", models.DateTimeField(editable=False, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "decided_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tool_calls",
+                        to="agents.run",
+                        verbose_name="run",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'tool call',
-                'verbose_name_plural': 'tool calls',
-                'ordering': ['created_at'],
+                "verbose_name": "tool call",
+                "verbose_name_plural": "tool calls",
+                "ordering": ["created_at"],
             },
         ),
         migrations.AddConstraint(
-            model_name='agentversion',
-            constraint=models.UniqueConstraint(fields=('agent', 'number'), name='agents_version_number_once'),
+            model_name="agentversion",
+            constraint=models.UniqueConstraint(fields=("agent", "number"), name="agents_version_number_once"),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['thread', 'created_at'], name='agents_run_thread__22eff8_idx'),
+            model_name="run",
+            index=models.Index(fields=["thread", "created_at"], name="agents_run_thread__22eff8_idx"),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['status', 'lease_until'], name='agents_run_status_bd2f6c_idx'),
+            model_name="run",
+            index=models.Index(fields=["status", "lease_until"], name="agents_run_status_bd2f6c_idx"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(condition=models.Q(('idempotency_key', ''), _negated=True), fields=('owner', 'idempotency_key'), name='agents_run_key_once'),
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("idempotency_key", ""), _negated=True),
+                fields=("owner", "idempotency_key"),
+                name="agents_run_key_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='agenttool',
-            constraint=models.UniqueConstraint(fields=('agent', 'tool'), name='agents_tool_once_per_agent'),
+            model_name="agenttool",
+            constraint=models.UniqueConstraint(fields=("agent", "tool"), name="agents_tool_once_per_agent"),
         ),
         migrations.AddConstraint(
-            model_name='toolcall',
-            constraint=models.UniqueConstraint(fields=('run', 'call_id'), name='agents_call_once_per_run'),
+            model_name="toolcall",
+            constraint=models.UniqueConstraint(fields=("run", "call_id"), name="agents_call_once_per_run"),
         ),
     ]

@@ -10,7 +10,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -21,84 +20,144 @@ class Migration(migrations.Migration):
         VectorExtension(),
         TrigramExtension(),
         migrations.CreateModel(
-            name='Message',
+            name="Message",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('run_id', models.UUIDField(db_index=True, null=True)),
-                ('position', models.PositiveIntegerField()),
-                ('role', models.CharField(max_length=16)),
-                ('parts', models.JSONField(default=list)),
-                ('parts_version', models.PositiveSmallIntegerField(default=1)),
-                ('metadata', models.JSONField(default=dict)),
-                ('status', models.CharField(choices=[('pending', 'not answered yet'), ('completed', 'completed'), ('blocked', 'blocked'), ('failed', 'failed'), ('cancelled', 'stopped')], default='completed', max_length=16)),
-                ('withheld', models.BooleanField(default=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("run_id", models.UUIDField(db_index=True, null=True)),
+                ("position", models.PositiveIntegerField()),
+                ("role", models.CharField(max_length=16)),
+                ("parts", models.JSONField(default=list)),
+                ("parts_version", models.PositiveSmallIntegerField(default=1)),
+                ("metadata", models.JSONField(default=dict)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("pending", "not answered yet"),
+                            ("completed", "completed"),
+                            ("blocked", "blocked"),
+                            ("failed", "failed"),
+                            ("cancelled", "stopped"),
+                        ],
+                        default="completed",
+                        max_length=16,
+                    ),
+                ),
+                ("withheld", models.BooleanField(default=False)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'verbose_name': 'message',
-                'verbose_name_plural': 'messages',
-                'ordering': ['thread', 'position'],
+                "verbose_name": "message",
+                "verbose_name_plural": "messages",
+                "ordering": ["thread", "position"],
             },
         ),
         migrations.CreateModel(
-            name='Embedding',
+            name="Embedding",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model', models.CharField(max_length=100)),
-                ('vector', pgvector.django.vector.VectorField(dimensions=512)),
-                ('message', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='embedding', to='memory.message')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("model", models.CharField(max_length=100)),
+                ("vector", pgvector.django.vector.VectorField(dimensions=512)),
+                (
+                    "message",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="embedding",
+                        to="memory.message",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'embedding',
-                'verbose_name_plural': 'embeddings',
+                "verbose_name": "embedding",
+                "verbose_name_plural": "embeddings",
             },
         ),
         migrations.CreateModel(
-            name='Thread',
+            name="Thread",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('agent_slug', models.SlugField(max_length=100, verbose_name='agent')),
-                ('title', models.CharField(blank=True, max_length=200, verbose_name='title')),
-                ('metadata', models.JSONField(blank=True, default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='begun')),
-                ('updated_at', models.DateTimeField(auto_now=True, db_index=True, verbose_name='last message')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='threads', to=settings.AUTH_USER_MODEL, verbose_name='person')),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("agent_slug", models.SlugField(max_length=100, verbose_name="agent")),
+                ("title", models.CharField(blank=True, max_length=200, verbose_name="title")),
+                ("metadata", models.JSONField(blank=True, default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="begun")),
+                (
+                    "updated_at",
+                    models.DateTimeField(auto_now=True, db_index=True, verbose_name="last message"),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="threads",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="person",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'conversation',
-                'verbose_name_plural': 'conversations',
-                'ordering': ['-updated_at'],
+                "verbose_name": "conversation",
+                "verbose_name_plural": "conversations",
+                "ordering": ["-updated_at"],
             },
         ),
         migrations.AddField(
-            model_name='message',
-            name='thread',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='memory.thread'),
+            model_name="message",
+            name="thread",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="messages", to="memory.thread"
+            ),
         ),
         migrations.CreateModel(
-            name='WorkingMemory',
+            name="WorkingMemory",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('agent_slug', models.SlugField(max_length=100)),
-                ('text', models.TextField(blank=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='working_memories', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("agent_slug", models.SlugField(max_length=100)),
+                ("text", models.TextField(blank=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="working_memories",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'working memory',
-                'verbose_name_plural': 'working memories',
+                "verbose_name": "working memory",
+                "verbose_name_plural": "working memories",
             },
         ),
         migrations.AddIndex(
-            model_name='thread',
-            index=models.Index(fields=['owner', '-updated_at'], name='memory_thre_owner_i_7b278e_idx'),
+            model_name="thread",
+            index=models.Index(fields=["owner", "-updated_at"], name="memory_thre_owner_i_7b278e_idx"),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(fields=('thread', 'position'), name='memory_one_message_per_position'),
+            model_name="message",
+            constraint=models.UniqueConstraint(
+                fields=("thread", "position"), name="memory_one_message_per_position"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workingmemory',
-            constraint=models.UniqueConstraint(fields=('owner', 'agent_slug'), name='memory_one_per_person_and_agent'),
+            model_name="workingmemory",
+            constraint=models.UniqueConstraint(
+                fields=("owner", "agent_slug"), name="memory_one_per_person_and_agent"
+            ),
         ),
     ]

@@ -41,7 +41,9 @@ def _after_aws(text: str, start: int, end: int) -> Span | None:
 
 def _random(text: str, start: int, end: int) -> Span | None:
     value = text[start:end]
-    kinds = sum((any(c.isdigit() for c in value), any(c.islower() for c in value), any(c.isupper() for c in value)))
+    kinds = sum(
+        (any(c.isdigit() for c in value), any(c.islower() for c in value), any(c.isupper() for c in value))
+    )
     return (start, end) if kinds == 3 and entropy(value) > 4.2 else None
 
 

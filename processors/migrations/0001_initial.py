@@ -4,35 +4,87 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Processor',
+            name="Processor",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(help_text='Used in the audit and in exports; it cannot be changed later.', max_length=100, unique=True, verbose_name='short name')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('kind', models.SlugField(max_length=100, verbose_name='kind')),
-                ('options', models.JSONField(blank=True, default=dict, verbose_name='options')),
-                ('on_error', models.CharField(choices=[('block', 'stop the reply (safe)'), ('allow', 'let it pass and record “not scanned”')], default='block', max_length=8, verbose_name='if the guardrail itself fails')),
-                ('public_message', models.CharField(blank=True, help_text='Shown instead of the technical reason when this guardrail stops a message.', max_length=300, verbose_name='what the person is told')),
-                ('severity', models.CharField(choices=[('low', 'low'), ('medium', 'medium'), ('high', 'high')], default='medium', max_length=8, verbose_name='severity')),
-                ('mandatory', models.CharField(blank=True, choices=[('', 'only where an agent uses it'), ('input', 'for every agent, on what people write'), ('output', 'for every agent, on what agents answer'), ('both', 'for every agent, both ways')], default='', max_length=8, verbose_name='where it runs')),
-                ('note', models.TextField(blank=True, verbose_name='note for colleagues')),
-                ('revision', models.PositiveIntegerField(default=1, editable=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='made')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='last changed')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "slug",
+                    models.SlugField(
+                        help_text="Used in the audit and in exports; it cannot be changed later.",
+                        max_length=100,
+                        unique=True,
+                        verbose_name="short name",
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                ("kind", models.SlugField(max_length=100, verbose_name="kind")),
+                ("options", models.JSONField(blank=True, default=dict, verbose_name="options")),
+                (
+                    "on_error",
+                    models.CharField(
+                        choices=[
+                            ("block", "stop the reply (safe)"),
+                            ("allow", "let it pass and record “not scanned”"),
+                        ],
+                        default="block",
+                        max_length=8,
+                        verbose_name="if the guardrail itself fails",
+                    ),
+                ),
+                (
+                    "public_message",
+                    models.CharField(
+                        blank=True,
+                        help_text="Shown instead of the technical reason when this guardrail stops a message.",
+                        max_length=300,
+                        verbose_name="what the person is told",
+                    ),
+                ),
+                (
+                    "severity",
+                    models.CharField(
+                        choices=[("low", "low"), ("medium", "medium"), ("high", "high")],
+                        default="medium",
+                        max_length=8,
+                        verbose_name="severity",
+                    ),
+                ),
+                (
+                    "mandatory",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "only where an agent uses it"),
+                            ("input", "for every agent, on what people write"),
+                            ("output", "for every agent, on what agents answer"),
+                            ("both", "for every agent, both ways"),
+                        ],
+                        default="",
+                        max_length=8,
+                        verbose_name="where it runs",
+                    ),
+                ),
+                ("note", models.TextField(blank=True, verbose_name="note for colleagues")),
+                ("revision", models.PositiveIntegerField(default=1, editable=False)),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="made")),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="last changed")),
             ],
             options={
-                'verbose_name': 'guardrail',
-                'verbose_name_plural': 'guardrails',
-                'ordering': ['name'],
-                'permissions': [('manage_mandatory', 'Can change guardrails that run for every agent')],
+                "verbose_name": "guardrail",
+                "verbose_name_plural": "guardrails",
+                "ordering": ["name"],
+                "permissions": [("manage_mandatory", "Can change guardrails that run for every agent")],
             },
         ),
     ]

@@ -33,7 +33,9 @@ FRAGMENTS = (
     "7", "12", "é", "\u0301", "\u200b", "😀", "ghp_" + "a1" * 18, "00:1b:44:11:3a:b7", "2001:db8::8a2e:370:7334", "fax", "office", "www.example.org",
 )  # fmt: skip
 texts = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), max_size=9).map("".join)
-spaced_texts = st.lists(st.sampled_from([f for f in FRAGMENTS if f not in ("1980-03-03", "fax", "office")]), max_size=9).map(" ".join)
+spaced_texts = st.lists(
+    st.sampled_from([f for f in FRAGMENTS if f not in ("1980-03-03", "fax", "office")]), max_size=9
+).map(" ".join)
 """Data with something between them: where one follows another directly, a mask gives the second a border it had not. No
 data that a word before them decides about: a short mask brings the word nearer."""
 cuts = st.lists(st.integers(0, 160), max_size=12)

@@ -8,7 +8,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -17,118 +16,198 @@ class Migration(migrations.Migration):
 
     operations = [
         # the column `sequence` of violations takes its default from it
-        migrations.RunSQL('CREATE SEQUENCE audit_violation_sequence', 'DROP SEQUENCE audit_violation_sequence'),
+        migrations.RunSQL(
+            "CREATE SEQUENCE audit_violation_sequence", "DROP SEQUENCE audit_violation_sequence"
+        ),
         migrations.CreateModel(
-            name='TrailHead',
+            name="TrailHead",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('rows', models.BigIntegerField(default=0)),
-                ('last_digest', models.CharField(blank=True, max_length=64)),
-                ('seal', models.CharField(blank=True, max_length=64)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("rows", models.BigIntegerField(default=0)),
+                ("last_digest", models.CharField(blank=True, max_length=64)),
+                ("seal", models.CharField(blank=True, max_length=64)),
             ],
             options={
-                'verbose_name': 'end of the trail',
-                'verbose_name_plural': 'ends of the trail',
+                "verbose_name": "end of the trail",
+                "verbose_name_plural": "ends of the trail",
             },
         ),
         migrations.CreateModel(
-            name='Change',
+            name="Change",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(auto_now_add=True, db_index=True, verbose_name='when')),
-                ('actor_id', models.BigIntegerField(null=True)),
-                ('actor_label', models.CharField(blank=True, max_length=200, verbose_name='who')),
-                ('action', models.CharField(max_length=40, verbose_name='action')),
-                ('object_type', models.CharField(max_length=40, verbose_name='what')),
-                ('object_id', models.CharField(max_length=100)),
-                ('object_label', models.CharField(blank=True, max_length=200, verbose_name='name')),
-                ('before', models.JSONField(null=True, verbose_name='before')),
-                ('after', models.JSONField(null=True, verbose_name='after')),
-                ('note', models.TextField(blank=True, verbose_name='note')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(auto_now_add=True, db_index=True, verbose_name="when")),
+                ("actor_id", models.BigIntegerField(null=True)),
+                ("actor_label", models.CharField(blank=True, max_length=200, verbose_name="who")),
+                ("action", models.CharField(max_length=40, verbose_name="action")),
+                ("object_type", models.CharField(max_length=40, verbose_name="what")),
+                ("object_id", models.CharField(max_length=100)),
+                ("object_label", models.CharField(blank=True, max_length=200, verbose_name="name")),
+                ("before", models.JSONField(null=True, verbose_name="before")),
+                ("after", models.JSONField(null=True, verbose_name="after")),
+                ("note", models.TextField(blank=True, verbose_name="note")),
             ],
             options={
-                'verbose_name': 'change',
-                'verbose_name_plural': 'changes',
-                'ordering': ['-at', '-id'],
-                'indexes': [models.Index(fields=['object_type', 'object_id', '-at'], name='audit_chang_object__34b416_idx')],
+                "verbose_name": "change",
+                "verbose_name_plural": "changes",
+                "ordering": ["-at", "-id"],
+                "indexes": [
+                    models.Index(
+                        fields=["object_type", "object_id", "-at"], name="audit_chang_object__34b416_idx"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ProcessorHour',
+            name="ProcessorHour",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('hour', models.DateTimeField(verbose_name='hour')),
-                ('processor_id', models.CharField(max_length=100, verbose_name='guardrail')),
-                ('agent_slug', models.CharField(blank=True, max_length=100, verbose_name='agent')),
-                ('evaluated', models.BigIntegerField(default=0, verbose_name='evaluated')),
-                ('passed', models.BigIntegerField(default=0, verbose_name='passed')),
-                ('violations', models.BigIntegerField(default=0, verbose_name='violations')),
-                ('errors', models.BigIntegerField(default=0, verbose_name='errors')),
-                ('seconds', models.FloatField(default=0.0, verbose_name='seconds')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("hour", models.DateTimeField(verbose_name="hour")),
+                ("processor_id", models.CharField(max_length=100, verbose_name="guardrail")),
+                ("agent_slug", models.CharField(blank=True, max_length=100, verbose_name="agent")),
+                ("evaluated", models.BigIntegerField(default=0, verbose_name="evaluated")),
+                ("passed", models.BigIntegerField(default=0, verbose_name="passed")),
+                ("violations", models.BigIntegerField(default=0, verbose_name="violations")),
+                ("errors", models.BigIntegerField(default=0, verbose_name="errors")),
+                ("seconds", models.FloatField(default=0.0, verbose_name="seconds")),
             ],
             options={
-                'verbose_name': 'guardrail activity',
-                'verbose_name_plural': 'guardrail activity',
-                'constraints': [models.UniqueConstraint(fields=('hour', 'processor_id', 'agent_slug'), name='audit_one_row_per_hour')],
+                "verbose_name": "guardrail activity",
+                "verbose_name_plural": "guardrail activity",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("hour", "processor_id", "agent_slug"), name="audit_one_row_per_hour"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Review',
+            name="Review",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('violation_id', models.UUIDField(unique=True)),
-                ('verdict', models.CharField(choices=[('right', 'right to act'), ('false_alarm', 'false alarm'), ('follow_up', 'needs follow-up')], max_length=16, verbose_name='verdict')),
-                ('note', models.TextField(blank=True, verbose_name='note')),
-                ('at', models.DateTimeField(auto_now=True, verbose_name='when')),
-                ('reviewer', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("violation_id", models.UUIDField(unique=True)),
+                (
+                    "verdict",
+                    models.CharField(
+                        choices=[
+                            ("right", "right to act"),
+                            ("false_alarm", "false alarm"),
+                            ("follow_up", "needs follow-up"),
+                        ],
+                        max_length=16,
+                        verbose_name="verdict",
+                    ),
+                ),
+                ("note", models.TextField(blank=True, verbose_name="note")),
+                ("at", models.DateTimeField(auto_now=True, verbose_name="when")),
+                (
+                    "reviewer",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'review',
-                'verbose_name_plural': 'reviews',
+                "verbose_name": "review",
+                "verbose_name_plural": "reviews",
             },
         ),
         migrations.CreateModel(
-            name='Violation',
+            name="Violation",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('sequence', models.BigIntegerField(db_default=django.db.models.expressions.RawSQL("nextval('audit_violation_sequence')", ()), editable=False, unique=True, verbose_name='row')),
-                ('at', models.DateTimeField(db_index=True, verbose_name='when')),
-                ('outcome', models.CharField(choices=[('violation', 'violation'), ('error', 'guardrail failed'), ('not_scanned', 'not scanned')], max_length=16, verbose_name='outcome')),
-                ('action', models.CharField(max_length=16, verbose_name='what was done')),
-                ('severity', models.CharField(default='medium', max_length=16, verbose_name='severity')),
-                ('processor_id', models.CharField(max_length=100, verbose_name='guardrail')),
-                ('processor_name', models.CharField(blank=True, max_length=200, verbose_name="guardrail's name")),
-                ('kind', models.CharField(blank=True, max_length=100, verbose_name='kind')),
-                ('rule', models.CharField(blank=True, max_length=200, verbose_name='rule')),
-                ('type', models.CharField(blank=True, max_length=100, verbose_name='type of finding')),
-                ('message', models.TextField(verbose_name='message')),
-                ('hook', models.CharField(max_length=40, verbose_name='hook')),
-                ('where', models.CharField(blank=True, max_length=40, verbose_name='place')),
-                ('step_number', models.IntegerField(null=True, verbose_name='step')),
-                ('retry_count', models.IntegerField(default=0, verbose_name='retries so far')),
-                ('tool_name', models.CharField(blank=True, max_length=200, verbose_name='tool')),
-                ('tool_call_id', models.CharField(blank=True, max_length=200)),
-                ('run_id', models.UUIDField(db_index=True, verbose_name='run')),
-                ('thread_id', models.UUIDField(db_index=True, null=True, verbose_name='thread')),
-                ('agent_slug', models.CharField(blank=True, db_index=True, max_length=100, verbose_name='agent')),
-                ('agent_version', models.IntegerField(null=True, verbose_name='version')),
-                ('user_id', models.BigIntegerField(db_index=True, null=True)),
-                ('user_label', models.CharField(blank=True, max_length=200, verbose_name='person')),
-                ('channel', models.CharField(blank=True, max_length=32, verbose_name='channel')),
-                ('excerpt', models.TextField(blank=True, verbose_name='masked excerpt')),
-                ('matches', models.JSONField(default=list, verbose_name='offsets')),
-                ('digest', models.CharField(blank=True, max_length=64, verbose_name='keyed hash')),
-                ('score', models.FloatField(null=True, verbose_name='score')),
-                ('delivered_chars', models.IntegerField(default=0, verbose_name='characters already shown')),
-                ('duration_ms', models.FloatField(null=True, verbose_name='took, ms')),
-                ('detail', models.JSONField(default=dict, verbose_name='detail')),
-                ('chain_digest', models.CharField(blank=True, max_length=64)),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "sequence",
+                    models.BigIntegerField(
+                        db_default=django.db.models.expressions.RawSQL(
+                            "nextval('audit_violation_sequence')", ()
+                        ),
+                        editable=False,
+                        unique=True,
+                        verbose_name="row",
+                    ),
+                ),
+                ("at", models.DateTimeField(db_index=True, verbose_name="when")),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("violation", "violation"),
+                            ("error", "guardrail failed"),
+                            ("not_scanned", "not scanned"),
+                        ],
+                        max_length=16,
+                        verbose_name="outcome",
+                    ),
+                ),
+                ("action", models.CharField(max_length=16, verbose_name="what was done")),
+                ("severity", models.CharField(default="medium", max_length=16, verbose_name="severity")),
+                ("processor_id", models.CharField(max_length=100, verbose_name="guardrail")),
+                (
+                    "processor_name",
+                    models.CharField(blank=True, max_length=200, verbose_name="guardrail's name"),
+                ),
+                ("kind", models.CharField(blank=True, max_length=100, verbose_name="kind")),
+                ("rule", models.CharField(blank=True, max_length=200, verbose_name="rule")),
+                ("type", models.CharField(blank=True, max_length=100, verbose_name="type of finding")),
+                ("message", models.TextField(verbose_name="message")),
+                ("hook", models.CharField(max_length=40, verbose_name="hook")),
+                ("where", models.CharField(blank=True, max_length=40, verbose_name="place")),
+                ("step_number", models.IntegerField(null=True, verbose_name="step")),
+                ("retry_count", models.IntegerField(default=0, verbose_name="retries so far")),
+                ("tool_name", models.CharField(blank=True, max_length=200, verbose_name="tool")),
+                ("tool_call_id", models.CharField(blank=True, max_length=200)),
+                ("run_id", models.UUIDField(db_index=True, verbose_name="run")),
+                ("thread_id", models.UUIDField(db_index=True, null=True, verbose_name="thread")),
+                (
+                    "agent_slug",
+                    models.CharField(blank=True, db_index=True, max_length=100, verbose_name="agent"),
+                ),
+                ("agent_version", models.IntegerField(null=True, verbose_name="version")),
+                ("user_id", models.BigIntegerField(db_index=True, null=True)),
+                ("user_label", models.CharField(blank=True, max_length=200, verbose_name="person")),
+                ("channel", models.CharField(blank=True, max_length=32, verbose_name="channel")),
+                ("excerpt", models.TextField(blank=True, verbose_name="masked excerpt")),
+                ("matches", models.JSONField(default=list, verbose_name="offsets")),
+                ("digest", models.CharField(blank=True, max_length=64, verbose_name="keyed hash")),
+                ("score", models.FloatField(null=True, verbose_name="score")),
+                ("delivered_chars", models.IntegerField(default=0, verbose_name="characters already shown")),
+                ("duration_ms", models.FloatField(null=True, verbose_name="took, ms")),
+                ("detail", models.JSONField(default=dict, verbose_name="detail")),
+                ("chain_digest", models.CharField(blank=True, max_length=64)),
             ],
             options={
-                'verbose_name': 'violation',
-                'verbose_name_plural': 'violations',
-                'ordering': ['-sequence'],
-                'indexes': [models.Index(fields=['agent_slug', '-at'], name='audit_viola_agent_s_5ba4bf_idx'), models.Index(fields=['processor_id', '-at'], name='audit_viola_process_dc9242_idx'), models.Index(fields=['outcome', '-at'], name='audit_viola_outcome_cbc33d_idx')],
+                "verbose_name": "violation",
+                "verbose_name_plural": "violations",
+                "ordering": ["-sequence"],
+                "indexes": [
+                    models.Index(fields=["agent_slug", "-at"], name="audit_viola_agent_s_5ba4bf_idx"),
+                    models.Index(fields=["processor_id", "-at"], name="audit_viola_process_dc9242_idx"),
+                    models.Index(fields=["outcome", "-at"], name="audit_viola_outcome_cbc33d_idx"),
+                ],
             },
         ),
     ]

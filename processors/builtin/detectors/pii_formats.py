@@ -17,7 +17,9 @@ _MONTH: Final = (
     "agosto|septiembre|octubre|noviembre|diciembre|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre)"
 )
 _GAP: Final = "(?:[ .\\-/\u00a0\u2010-\u2013]?[()][ .\\-]?|[ .\\-/\u00a0\u2010-\u2013])?"
-_NUMBER: Final = rf"(?<![\w+./-])(?<!\d,)(?<!HASH:)(?:\+|00)?\(?\d(?:{_GAP}\d){{5,17}}(?: ?(?:x|ext\.?) ?\d{{1,6}})?"
+_NUMBER: Final = (
+    rf"(?<![\w+./-])(?<!\d,)(?<!HASH:)(?:\+|00)?\(?\d(?:{_GAP}\d){{5,17}}(?: ?(?:x|ext\.?) ?\d{{1,6}})?"
+)
 _SIX: Final = r"\d(?:\D{0,3}\d){5}"  # six digits, not far from each other
 _IDS: Final = r"\d(?:[ .-]?\d){5}"
 _OCTETS: Final = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3,5}(?!\w)"
