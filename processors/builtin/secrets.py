@@ -30,7 +30,7 @@ _KEY_WORDS: Final = re.compile(r"aws|amazon|secret[_ ]?access|secret[_ ]?key")
 def _worth_hiding(text: str, start: int, end: int) -> Span | None:
     """A value that somebody could use: no placeholder, no ordinary word."""
     value = text[start:end]
-    if _PLACEHOLDER.match(value) or len(set(value)) < 4 or value.isalpha() and value.islower():
+    if _PLACEHOLDER.match(value) or len(set(value)) < 4 or (value.isalpha() and value.islower()):
         return None
     return start, end
 
