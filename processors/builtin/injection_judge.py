@@ -90,7 +90,7 @@ class InjectionJudge(JudgedGuardrail):
             over,
             scores[over[0]],
             words=verdict.reason or "",
-            replacement=verdict.rewritten_content,
+            replacement=verdict.rewritten_content or None,
             extra=extra,
         )
 

@@ -29,6 +29,7 @@ from processors.engine.chunks import REASONING_DELTA, TEXT_DELTA, Chunk
 from processors.engine.hooks import (
     HookArgs,
     ProcessInputArgs,
+    ProcessOutputStepArgs,
     ProcessOutputStreamArgs,
     ProcessToolResultArgs,
     Usage,
@@ -123,10 +124,13 @@ class Inquiry:
 class _Run:
     """What one run keeps in `state`."""
 
-    __slots__ = ("calls", "usage", "windows")
+    __slots__ = ("calls", "refusal", "usage", "windows")
 
     def __init__(self, options: ReadingOptions) -> None:
         self.windows = StreamWindows(options.window_chars, options.window_seconds)
+        self.refusal: tuple[str, dict[str, Any]] | None = (
+            None  # waits until the text before it has been shown
+        )
         self.calls = 0
         self.usage: list[Usage] = []
 
@@ -151,6 +155,8 @@ class JudgedGuardrail(Processor):
         self.group = None if self.redacts else READ_ONLY
         self._hash_key = context.hash_key
         self._at_once = options.release == "fast" or self.strategy == "warn"
+        self.holds_back = not self._at_once
+        """In the output chain it stands alone, whatever its group."""
 
     async def opinion(self, inquiry: Inquiry) -> Refusal | None:
         """Ask the judge about one text. None: it may pass. Raises JudgeError."""
@@ -165,7 +171,10 @@ class JudgedGuardrail(Processor):
             if any(part.get("type") == "file" for part in message.content.parts):
                 self._unread(args)
             refusal = await self._verdict_on(args, message.text, "input")
-            if refusal is not None and self._act(args, refusal, message.text, "input") is not None:
+            if refusal is None:
+                continue
+            report = self._report(refusal, message.text, "input", 0, None)
+            if self._act(args, refusal, report, "input") is not None:
                 self._change(message, refusal, gone)
         return [message for message in args.messages if message.id not in gone] if gone else None
 
@@ -191,8 +200,10 @@ class JudgedGuardrail(Processor):
     def process_output_stream(
         self, args: ProcessOutputStreamArgs
     ) -> Chunk | list[Chunk] | Awaitable[Any] | None:
-        part, kind = args.part, args.part.type
-        held = self._run(args).windows
+        part, kind, run = args.part, args.part.type, self._run(args)
+        held = run.windows
+        if run.refusal is not None and kind != "step-start":
+            self._refuse(args, *run.refusal)
         if kind == TEXT_DELTA or (kind == REASONING_DELTA and self.options.reasoning):
             if held.belongs(part):
                 held.take(part)
@@ -204,6 +215,7 @@ class JudgedGuardrail(Processor):
             return self._judged(args, ready, None) if ready else self._shown(part)
         if kind == "step-start":
             held.forget()
+            run.refusal = None
             return part
         ending = held.rest()
         if kind == "tool-call-delta" and self.options.tool_arguments and not self._at_once:
@@ -217,47 +229,78 @@ class JudgedGuardrail(Processor):
 
     async def _judged(
         self, args: ProcessOutputStreamArgs, ready: list[Window], after: Chunk | None
-    ) -> list[Chunk]:
+    ) -> Chunk | list[Chunk] | None:
         """Judge windows, and the tool call that follows them; what may be shown now."""
-        held = self._run(args).windows
-        out: list[Chunk] = [args.part] if self._at_once and after is None else []
+        run = self._run(args)
+        held = run.windows
+        out: list[Chunk] = []
         try:
             for window in ready:
-                out += await self._window(args, window)
+                if not await self._window(args, window, out):
+                    return out
             if after is not None and after.type == "tool-call" and self.options.tool_arguments:
-                after = await self._tool_call(args, after)
+                passed = await self._tool_call(args, after, out)
+                if run.refusal is not None:
+                    return out
+                after = passed
         except JudgeError as error:
             if not self._at_once:
                 waiting = [*out, *(chunk for window in ready if not window.done for chunk in window.chunks)]
                 error.held = waiting if after is not None else [*waiting, *held.give_up()]
                 error.takes_part = after is None
             raise
-        return out if after is None else [*out, after]
+        if after is None:
+            return args.part if self._at_once else out
+        return [*out, after] if out else after
 
-    async def _window(self, args: ProcessOutputStreamArgs, window: Window) -> list[Chunk]:
+    async def _window(self, args: ProcessOutputStreamArgs, window: Window, out: list[Chunk]) -> bool:
+        """Judge a window and add to `out` what may be shown. False: it is refused, as soon as `out` has been shown."""
         where = "text" if window.chunks[0].type == TEXT_DELTA else "reasoning"
         refusal = await self._verdict_on(args, window.text, where, window.context)
         window.done = True
-        if refusal is None:
-            return [] if self._at_once else window.chunks
-        shown = self._act(args, refusal, window.text, where, start=window.start)
-        if shown is None:
-            return [] if self._at_once else window.chunks
-        return [window.chunks[-1].with_text(shown)] if self.strategy == "rewrite" and shown else []
+        if refusal is not None:
+            report = self._report(refusal, window.text, where, window.start, None)
+            if self._refused_later(args, refusal, report, where, out):
+                return False
+            shown = self._act(args, refusal, report, where)
+            if shown is not None:
+                if shown:
+                    out.append(window.chunks[-1].with_text(shown))
+                return True
+        if not self._at_once:
+            out += window.chunks
+        return True
 
-    async def _tool_call(self, args: ProcessOutputStreamArgs, part: Chunk) -> Chunk | None:
+    async def _tool_call(self, args: ProcessOutputStreamArgs, part: Chunk, out: list[Chunk]) -> Chunk | None:
         payload = part.payload or {}
         given = payload.get("invalidArgs") or payload.get("args")
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
-        if not given:
+        refusal = await self._verdict_on(args, text, "tool-args") if given else None
+        if refusal is None:
             return part
-        refusal = await self._verdict_on(args, text, "tool-args")
-        if (
-            refusal is None
-            or self._act(args, refusal, text, "tool-args", tool=payload.get("toolName")) is None
-        ):
-            return part
-        return None
+        report = self._report(refusal, text, "tool-args", 0, payload.get("toolName"))
+        if self._refused_later(args, refusal, report, "tool-args", out):
+            return None
+        return part if self._act(args, refusal, report, "tool-args") is None else None
+
+    def _refused_later(
+        self,
+        args: HookArgs,
+        refusal: Refusal,
+        report: tuple[str, dict[str, Any]],
+        where: str,
+        out: list[Chunk],
+    ) -> bool:
+        """Keep a refusal until the text judged before it has been shown, so that every cut shows the same."""
+        if self._at_once or not out or not self._stops(refusal, where):
+            return False
+        self._run(args).refusal = report
+        return True
+
+    def process_output_step(self, args: ProcessOutputStepArgs) -> None:
+        refusal = self._run(args).refusal
+        if refusal is not None:
+            self._refuse(args, *refusal)
 
     # Results of tools
 
@@ -272,7 +315,8 @@ class JudgedGuardrail(Processor):
         refusal = await self._verdict_on(args, text, "tool-result")
         if refusal is None:
             return
-        shown = self._act(args, refusal, text, "tool-result", tool=args.tool_name)
+        report = self._report(refusal, text, "tool-result", 0, args.tool_name)
+        shown = self._act(args, refusal, report, "tool-result")
         if shown is not None:
             args.message_list.update_tool_invocation(tool_call_id=args.tool_call_id, result=shown or WITHHELD)
 
@@ -303,17 +347,22 @@ class JudgedGuardrail(Processor):
                 return refusal
         return None
 
-    def _act(self, args: HookArgs, refusal: Refusal, text: str, where: str, *, start: int = 0, tool: Any = None) -> str | None:  # fmt: skip
+    def _stops(self, refusal: Refusal, where: str) -> bool:
+        """Whether a refusal ends the run: also where there is nothing to show instead."""
+        if self.strategy == "rewrite":
+            return refusal.replacement is None or where == "tool-args"
+        return self.strategy in ("block", "retry")
+
+    def _act(
+        self, args: HookArgs, refusal: Refusal, report: tuple[str, dict[str, Any]], where: str
+    ) -> str | None:
         """Stop the run, or report. None: the text stays; otherwise what stands in its place, empty for nothing."""
-        reason, detail = self._report(refusal, text, where, start, tool)
-        if self.strategy in ("block", "retry"):
-            self._refuse(args, reason, detail)
-        if self.strategy == "rewrite" and (not refusal.replacement or where == "tool-args"):
-            self._refuse(args, reason, detail)  # refused, and there is nothing to show instead
-        args.report_violation(reason, detail)
+        if self._stops(refusal, where):
+            self._refuse(args, *report)
+        args.report_violation(*report)
         if self.strategy == "warn":
             return None
-        return refusal.replacement if self.strategy == "rewrite" and refusal.replacement else ""
+        return (refusal.replacement or "") if self.strategy == "rewrite" else ""
 
     def _refuse(self, args: HookArgs, reason: str, detail: dict[str, Any]) -> NoReturn:
         args.abort(self.options.message or reason, retry=self.strategy == "retry", metadata=detail)

@@ -152,7 +152,7 @@ class LanguageDetector(JudgedGuardrail):
             verdict = await self._judge.ask(
                 inquiry.text, context=inquiry.context, signal=inquiry.signal, usage=inquiry.usage
             )
-            replacement = verdict.translated_text
+            replacement = verdict.translated_text or None
         return Refusal([NAMES.get(code, code)], score, rule=code, replacement=replacement)
 
 

@@ -74,7 +74,7 @@ class PolicyJudge(JudgedGuardrail):
         )
         if not verdict.violates or verdict.confidence < self._policy.threshold:
             return None
-        return Refusal([self._policy.name], verdict.confidence, rule=self._policy.name, words=verdict.reason, replacement=verdict.rewritten)  # fmt: skip
+        return Refusal([self._policy.name], verdict.confidence, rule=self._policy.name, words=verdict.reason, replacement=verdict.rewritten or None)  # fmt: skip
 
 
 def _question(options: PolicyJudgeOptions) -> str:

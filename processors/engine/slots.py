@@ -110,6 +110,11 @@ def build_slots(stages: dict[Stage, list[ChainEntry]]) -> list[Slot]:
 
 
 def groups_of(slots: Sequence[Slot]) -> list[list[Slot]]:
-    """Neighbours with the same group name together, all others alone."""
-    keyed = groupby(enumerate(slots), key=lambda item: item[1].entry.group or item[0])
+    """Neighbours with the same group name together, all others alone. Who holds a stream's text back stands alone there."""
+    keyed = groupby(enumerate(slots), key=lambda item: _group_of(item[1]) or item[0])
     return [[slot for _, slot in items] for _, items in keyed]
+
+
+def _group_of(slot: Slot) -> str | None:
+    alone = slot.stage == "output" and getattr(slot.processor, "holds_back", False)
+    return None if alone else slot.entry.group

@@ -208,3 +208,32 @@ async def test_a_message_of_the_house_replaces_the_reason() -> None:
     )
     assert played.result.tripwire is not None
     assert played.result.tripwire.reason == "Please be kind."
+
+
+async def test_text_before_a_refused_part_is_shown_and_no_tool_of_that_reply_runs() -> None:
+    echo = Echo()
+    call = tool_call("echo", {"text": "hello"})
+    first = await talk(
+        [[call, text_delta(LONG + "They are vermin.")]],
+        output=[moderation(hate_judge())],
+        agent={"tools": [echo.tool()]},
+    )
+    second = await talk([[text_delta(LONG), tool_call("echo", {"text": "vermin"})]], output=[moderation(hate_judge())], agent={"tools": [echo.tool()]})  # fmt: skip
+    assert (first.result.status, second.result.status, echo.runs) == ("blocked", "blocked", [])
+    assert first.delivered.startswith("This is sentence number 0")
+    assert second.delivered == LONG
+    assert "vermin" not in repr([chunk.to_wire() for chunk in [*first.chunks, *second.chunks]])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"strategy": "warn"}, {"release": "fast"}], ids=["safe", "warn", "fast"]
+)
+async def test_two_judges_of_one_answer_stand_next_to_each_other(options: dict[str, Any]) -> None:
+    first, second = (
+        moderation(hate_judge("x"), **options),
+        built("moderation", "second", model=hate_judge(), **options),
+    )
+    clean = await talk([deltas(LONG, 9)], output=[first, second])
+    refused = await talk([deltas("They are vermin.", 3)], output=[first, second])
+    assert (clean.result.status, clean.delivered) == ("completed", LONG)
+    assert [entry.violation.processor_id for entry in refused.audit.entries] == ["second"]
