@@ -60,7 +60,7 @@ class ReadingOptions(Options):
 
     model_config = ConfigDict(json_schema_extra=_main_settings_first)
 
-    message: str = Field("", title="Message to the person", description="Shown instead of the built-in reason when a run is stopped.", max_length=500)  # fmt: skip
+    message: SkipJsonSchema[str] = Field("", title="Message to the person", description="Shown instead of the built-in reason when a run is stopped. In the console this is the guardrail's own setting.", max_length=500)  # fmt: skip
     last_message_only: bool = Field(False, title="Only the last message", description="Judge only the last of several new messages. Off: all of them are judged.", json_schema_extra=_ADVANCED)  # fmt: skip
     files: Literal["fail", "skip"] = Field("fail", title="Files in a message", description="The judge reads text only. Fail: a message with a file counts as an error. Skip: the file passes unread and that is reported.", json_schema_extra={**_ADVANCED, "x-labels": {"fail": "Count as an error", "skip": "Let pass and report"}})  # fmt: skip
     reasoning: bool = Field(True, title="Judge reasoning", description="Also judge what the model thinks aloud.", json_schema_extra={"x-group": "Where"})  # fmt: skip
