@@ -64,8 +64,10 @@ def problem_of(error: Exception) -> Problem | None:
 
 def problem_of_run(error: dict[str, Any] | None) -> Problem:
     """Why a run failed, from what is stored with it."""
-    name, message = str((error or {}).get("name", "")), str((error or {}).get("message", ""))
-    code = CODE_OF_NAME.get(name, "run_failed")
+    stored = error or {}
+    message, code = str(stored.get("message", "")), stored.get("code")
+    if not isinstance(code, str):
+        code = CODE_OF_NAME.get(str(stored.get("name", "")), "run_failed")
     return Problem(
         STATUS_OF_CODE.get(code, 502),
         code,

@@ -115,7 +115,6 @@ export class Run {
   stopped({ reason, processorId }) {
     this.close();
     for (const answer of this.answers ?? []) answer.block();
-    for (const card of this.tools.values()) if (card.node.isConnected && card.bar) card.settle("stopped", "wrong");
     this.mine?.block();
     this.addQuietly(guardNotice(reason, { runId: this.id, processorId, canAudit: this.hooks.canAudit }));
     this.hooks.said(`Stopped by a guardrail: ${reason}`);
@@ -136,9 +135,7 @@ export class Run {
     this.waiting = status === "waiting";
     this.ended = !this.waiting;
     if (this.waiting) { this.hooks.pending(this); return; }
-    for (const card of this.tools.values()) {
-      if (card.node.classList.contains("asks") || card.bar) card.settle("stopped", "wrong");
-    }
+    for (const card of this.tools.values()) if (card.open) card.settle("stopped", "wrong");
     if (status === "interrupted" && !this.failed) this.broken({ name: "Interrupted" });
     if (status === "failed" && !this.failed) this.broken({});
     if (status === "completed" && this.said) this.hooks.said(this.said);

@@ -52,8 +52,10 @@ export class Threads {
   rename(item, thread) {
     const field = make("input", { value: thread.title, maxLength: 200, "aria-label": "Title of the conversation" });
     const form = make("form", {}, field);
+    let over = false; // taking the form away makes its field blur, which would end it once more
     const finish = async (save) => {
-      if (!form.isConnected) return;
+      if (over) return;
+      over = true;
       form.remove();
       const title = field.value.trim();
       if (save && title && title !== thread.title) {

@@ -15,6 +15,7 @@ function rows(value) {
 
 export class ToolCard {
   constructor(name, args) {
+    this.open = true;
     this.state = make("span", { class: "state", text: "running …" });
     this.head = make("div", { class: "head" }, make("b", { text: String(name).replaceAll("_", " ") }), this.state);
     this.node = make("div", { class: "tool", role: "group", "aria-label": `Tool ${name}` }, this.head);
@@ -50,6 +51,7 @@ export class ToolCard {
   }
 
   settle(words, kind) {
+    this.open = false;
     this.bar?.remove();
     this.question?.remove();
     this.bar = this.question = null;
@@ -65,6 +67,7 @@ export class ToolCard {
       const reason = make("input", { type: "text", maxLength: 500, placeholder: "optional" });
       const choose = (approved) => {
         this.settle(approved ? "approved" : "declined");
+        this.open = true;
         decide(approved, reason.value.trim());
       };
       this.question = make("div", { class: "decide" },
