@@ -24,7 +24,9 @@ MODULES: Final = (
     "rate_limit",
     "regex_filter",
     "response_cache",
+    "prompt_injection",
     "secrets",
+    "system_prompt",
     "stream_error_retry",
     "structured_output",
     "system_prompt_judge",
@@ -32,6 +34,9 @@ MODULES: Final = (
     "token_limiter",
     "tool_call_filter",
     "tool_search",
+    "tool_arguments",
+    "tool_access",
+    "link_guard",
     "unicode_normalizer",
 )
 """Modules of this package that register a kind: each has `register(registry)`. Add yours here."""

@@ -9,11 +9,17 @@ from typing import Final
 
 from processors.builtin.detectors.injection_rules import PHRASE_RULES, REPEATED, SENTENCE_RULES
 from processors.builtin.detectors.injection_words import WORDS
-from processors.builtin.detectors.lexicon import Lexicon, sentences
+from processors.builtin.detectors.lexicon import Lexicon, Needles, sentences
 from processors.builtin.detectors.views import View, views
 
 DISGUISED: Final = 0.3
 """Weight of saying anything suspicious through an encoding."""
+TOGETHER: Final = 1_500
+"""Characters within which signs add up."""
+MOST_SIGNS: Final = 300
+REWRITTEN: Final = frozenset({"rot13", "backwards", "leet"})
+"""Readings that every text has; they are judged only if they have words in them."""
+TELLING: Final = frozenset({"override", "instructions", "secret", "system_prompt", "dan", "mode"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,11 @@ def _lexicon() -> Lexicon:
     return Lexicon(WORDS)
 
 
+@cache
+def _needles() -> Needles:
+    return Needles({need for phrase in PHRASE_RULES for need in phrase.needs})
+
+
 def judge(text: str, *, decode: bool = True, types: Iterable[str] | None = None) -> Verdict:
     """The verdict on a text. decode: also judge encoded and rewritten readings. types: kinds of attack that count."""
     wanted = set(types) if types is not None else None
@@ -53,20 +64,25 @@ def judge(text: str, *, decode: bool = True, types: Iterable[str] | None = None)
         signs = [sign for sign in signs_in(view) if wanted is None or sign.type in wanted]
         if not signs:
             continue
-        score = _combined(signs, disguised=view.name not in ("plain", "rot13", "backwards", "leet"))
+        score, near = _strongest(signs[:MOST_SIGNS], disguised=view.name not in ("plain", *REWRITTEN))
         if score > best.score:
-            best = Verdict(score, tuple(signs))
+            best = Verdict(score, tuple(near))
     return best
 
 
-def _combined(signs: list[Sign], *, disguised: bool) -> float:
-    weights: dict[str, float] = {}
-    for sign in signs:
-        weights[sign.rule] = max(weights.get(sign.rule, 0.0), sign.weight)
-    left = 1.0 - (DISGUISED if disguised else 0.0)
-    for weight in weights.values():
-        left *= 1.0 - weight
-    return round(1.0 - left, 3)
+def _strongest(signs: list[Sign], *, disguised: bool) -> tuple[float, list[Sign]]:
+    """The highest score of signs that stand together. In a long text, weak signs far apart do not add up."""
+    best: tuple[float, list[Sign]] = (0.0, [])
+    for first in signs:
+        near = [sign for sign in signs if first.start <= sign.start <= first.start + TOGETHER]
+        weights: dict[str, float] = {}
+        for sign in near:
+            weights[sign.rule] = max(weights.get(sign.rule, 0.0), sign.weight)
+        left = 1.0 - (DISGUISED if disguised else 0.0)
+        for weight in weights.values():
+            left *= 1.0 - weight
+        best = max(best, (round(1.0 - left, 3), near), key=lambda pair: pair[0])
+    return best
 
 
 def signs_in(view: View) -> list[Sign]:
@@ -78,13 +94,17 @@ def signs_in(view: View) -> list[Sign]:
         start, end = view.raw_span(*span)
         found.append(Sign(start, end, rule, kind, weight, view.name))
 
-    for begin, end, hits in sentences(text, _lexicon().hits(text)):
-        sentence = text[begin:end]
+    words = _lexicon().hits(text)
+    if view.name in REWRITTEN and TELLING.isdisjoint({hit.category for hit in words}):
+        return []
+    for begin, end, hits in sentences(text, words):
+        categories = {hit.category for hit in hits}
         for rule in SENTENCE_RULES:
-            if (span := rule.find(hits, sentence)) is not None:
+            if rule.needs <= categories and (span := rule.find(hits, text[begin:end])) is not None:
                 add(rule.name, rule.type, rule.weight, span)
+    present = _needles().in_text(text)
     for phrase in PHRASE_RULES:
-        if any(need in text for need in phrase.needs) and (match := phrase.pattern.search(text)) is not None:
+        if not present.isdisjoint(phrase.needs) and (match := phrase.pattern.search(text)) is not None:
             add(phrase.name, phrase.type, phrase.weight, match.span())
     if view.name == "plain" and (match := REPEATED.search(text)) is not None:
         add("repeated-token", "injection", 0.7, match.span())

@@ -15,11 +15,15 @@ Span: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SentenceRule:
-    """Looks at the words of one sentence. find: (hits, folded sentence's text) → where, or None. weight: 0 to 1."""
+    """Looks at the words of one sentence. needs: categories that must be in it. weight: 0 to 1.
+
+    find: (hits, folded sentence's text) → where, or None.
+    """
 
     name: str
     type: AttackType
     weight: float
+    needs: frozenset[str]
     find: Callable[[list[Hit], str], Span | None]
 
 
@@ -30,22 +34,17 @@ class PhraseRule:
     name: str
     type: AttackType
     weight: float
-    needs: tuple[str, ...]
+    needs: frozenset[str]
     pattern: re.Pattern[str]
 
 
-def _near(first: str, second: str, reach: int, *, without: str = "") -> Callable[[list[Hit], str], Span | None]:
+def _near(
+    first: str, second: str, reach: int, *, without: str = ""
+) -> Callable[[list[Hit], str], Span | None]:
+    """Two categories, at most `reach` characters apart."""
+
     def find(hits: list[Hit], sentence: str) -> Span | None:
         if without and any(hit.category == without for hit in hits):
-            return None
-        return nearest(hits, first, second, reach)
-
-    return find
-
-
-def _three(first: str, second: str, third: str, reach: int) -> Callable[[list[Hit], str], Span | None]:
-    def find(hits: list[Hit], sentence: str) -> Span | None:
-        if not any(hit.category == third for hit in hits):
             return None
         return nearest(hits, first, second, reach)
 
@@ -75,25 +74,25 @@ def _user_asked(hits: list[Hit], sentence: str) -> Span | None:
 _OWNED: Final = re.compile(r"[a-z]{2,}'s (?:\w+ )?(?:password|passcode|pin code)")
 
 SENTENCE_RULES: Final[tuple[SentenceRule, ...]] = (
-    SentenceRule("override-instructions", "system-override", 0.8, _near("override", "instructions", 40)),
-    SentenceRule("override-above", "system-override", 0.75, _near("override", "above", 20)),
-    SentenceRule("asks-for-secret", "data-exfiltration", 0.75, _secret_asked),
-    SentenceRule("secret-in-disguise", "data-exfiltration", 0.75, _near("form", "secret", 40, without="care")),
-    SentenceRule("asks-for-user-data", "data-exfiltration", 0.7, _user_asked),
-    SentenceRule("asks-for-bank-data", "data-exfiltration", 0.5, _three("ask", "bank", "bank", 60)),
-    SentenceRule("special-mode", "jailbreak", 0.6, _one("mode")),
-    SentenceRule("no-restrictions", "jailbreak", 0.4, _one("dan")),
-    SentenceRule("authority", "role-manipulation", 0.55, _one("authority")),
-    SentenceRule("bribe-or-threat", "role-manipulation", 0.45, _one("pay")),
-    SentenceRule("imagined-sharing", "role-manipulation", 0.6, _near("imagine", "sharing", 160)),
-    SentenceRule("imagined", "role-manipulation", 0.1, _one("imagine")),
-    SentenceRule("social-proof", "role-manipulation", 0.3, _one("everyone")),
-    SentenceRule("reveals-prompt", "data-exfiltration", 0.75, _near("reveal", "system_prompt", 40)),
+    SentenceRule("override-instructions", "system-override", 0.8, frozenset(("override", "instructions")), _near("override", "instructions", 40)),
+    SentenceRule("override-above", "system-override", 0.75, frozenset(("override", "above")), _near("override", "above", 20)),
+    SentenceRule("asks-for-secret", "data-exfiltration", 0.75, frozenset(("ask", "secret")), _secret_asked),
+    SentenceRule("secret-in-disguise", "data-exfiltration", 0.75, frozenset(("form", "secret")), _near("form", "secret", 40, without="care")),
+    SentenceRule("asks-for-user-data", "data-exfiltration", 0.7, frozenset(("user", "personal")), _user_asked),
+    SentenceRule("asks-for-bank-data", "data-exfiltration", 0.5, frozenset(("ask", "bank")), _near("ask", "bank", 60)),
+    SentenceRule("special-mode", "jailbreak", 0.6, frozenset(("mode",)), _one("mode")),
+    SentenceRule("no-restrictions", "jailbreak", 0.4, frozenset(("dan",)), _one("dan")),
+    SentenceRule("authority", "role-manipulation", 0.55, frozenset(("authority",)), _one("authority")),
+    SentenceRule("bribe-or-threat", "role-manipulation", 0.45, frozenset(("pay",)), _one("pay")),
+    SentenceRule("imagined-sharing", "role-manipulation", 0.7, frozenset(("imagine", "sharing")), _near("imagine", "sharing", 160)),
+    SentenceRule("imagined", "role-manipulation", 0.1, frozenset(("imagine",)), _one("imagine")),
+    SentenceRule("social-proof", "role-manipulation", 0.3, frozenset(("everyone",)), _one("everyone")),
+    SentenceRule("reveals-prompt", "data-exfiltration", 0.75, frozenset(("reveal", "system_prompt")), _near("reveal", "system_prompt", 40)),
 )  # fmt: skip
 
 
 def _phrase(name: str, type: AttackType, weight: float, needs: str, pattern: str) -> PhraseRule:
-    return PhraseRule(name, type, weight, tuple(need.strip() for need in needs.split("|")), re.compile(pattern))
+    return PhraseRule(name, type, weight, frozenset(needs.split("|")), re.compile(pattern))
 
 
 _DATA: Final = r"(?:customers?|emails?|api keys?|keys|credentials?|passwords?|records?|database|order data|personal data|employee|user data|files?|secrets?|tokens?|environment variables|contact list|list of|all data)"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import ahocorasick
 from processors.builtin.detectors.words import Folding
 
 _FOLD: Final = Folding(look_alikes=False, accents=False)
-_SENTENCE_ENDS: Final = frozenset(".!?\n。！？؟।;")
+_SENTENCE_END: Final = re.compile(r"[!?\n。！？؟।;]|\.(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,19 @@ class Lexicon:
         return found
 
 
+class Needles:
+    """Which of many short texts occur, in one pass."""
+
+    def __init__(self, needles: Iterable[str]) -> None:
+        self._automaton: Any = ahocorasick.Automaton()
+        for needle in needles:
+            self._automaton.add_word(needle, needle)
+        self._automaton.make_automaton()
+
+    def in_text(self, text: str) -> set[str]:
+        return {needle for _, needle in self._automaton.iter(text)}
+
+
 def _same_word(before: str, after: str) -> bool:
     return before.isalnum() and after.isalnum() and ord(after) < 0x0E00 and ord(before) < 0x0E00
 
@@ -74,10 +88,8 @@ def sentences(folded: str, hits: list[Hit], *, longest: int = 300) -> list[tuple
 
 def _sentence_end(folded: str, start: int, longest: int) -> int:
     limit = min(len(folded), start + longest)
-    for place in range(start, limit):
-        if folded[place] in _SENTENCE_ENDS and (folded[place] != "." or place + 1 >= len(folded) or not folded[place + 1].isalnum()):  # fmt: skip
-            return place + 1
-    return limit
+    match = _SENTENCE_END.search(folded, start, limit)
+    return match.end() if match is not None else limit
 
 
 def nearest(hits: list[Hit], first: str, second: str, reach: int) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from processors.builtin.detectors.encodings import RUNS, decoded
+from processors.builtin.detectors.encodings import RUNS, SIGNS, decoded
 from processors.builtin.detectors.look_alikes import LATIN_LOOK_ALIKES
 from processors.builtin.detectors.words import Folding
 
@@ -43,12 +43,15 @@ class View:
 
 
 _FOLD: Final = Folding(look_alikes=False, accents=False)
-_MIXED: Final = re.compile("[A-Za-z][\u0370-\u052f\u0531-\u058f]|[\u0370-\u052f\u0531-\u058f][A-Za-z]|[\u1d00-\u1d2f\u0250-\u02af]")
+_MIXED: Final = re.compile(
+    "[A-Za-z][\u0370-\u052f\u0531-\u058f]|[\u0370-\u052f\u0531-\u058f][A-Za-z]|[\u1d00-\u1d2f\u0250-\u02af]"
+)
 _SPACED: Final = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .\-_*|]){3,60}[^\W\d_](?![^\W_])")
 _LEET_WORD: Final = re.compile(r"[a-z0-9@$!|]*[a-z][a-z0-9@$!|]*")
 _LEET: Final = str.maketrans("013456789@$!|", "oieasgtbgasil")
 _ROT13: Final = str.maketrans(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM"
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM",
 )
 _PIG: Final = re.compile(r"\b([a-z]*?)([a-z]{0,3})ay\b")
 _TAGS: Final = re.compile("[\U000e0020-\U000e007e]{4,}")
@@ -74,7 +77,9 @@ def _look_alikes(text: str) -> View:
     """Words of mixed scripts in Latin letters."""
     latin = "".join(LATIN_LOOK_ALIKES.get(character, character) for character in text)
     folded, places = _FOLD.fold(latin)
-    return View("look-alikes", folded, 0, len(text), places if places is not None else list(range(len(folded))))
+    return View(
+        "look-alikes", folded, 0, len(text), places if places is not None else list(range(len(folded)))
+    )
 
 
 def _hidden(text: str) -> Iterator[View]:
@@ -84,12 +89,16 @@ def _hidden(text: str) -> Iterator[View]:
         yield View("hidden:tags", _FOLD.fold(hidden)[0], match.start(), match.end())
     for match in _SELECTORS.finditer(text):
         codes = bytes(ord(c) - 0xFE00 if ord(c) < 0xFE10 else ord(c) - 0xE0100 + 16 for c in match.group())
-        yield View("hidden:selectors", _FOLD.fold(codes.decode("utf-8", "replace"))[0], match.start(), match.end())
+        yield View(
+            "hidden:selectors", _FOLD.fold(codes.decode("utf-8", "replace"))[0], match.start(), match.end()
+        )
 
 
 def _decoded_runs(text: str, start: int, end: int, depth: int, left: list[int]) -> Iterator[View]:
     """Encoded runs, decoded; what comes out is decoded once more."""
     for name, run in RUNS.items():
+        if not SIGNS[name].search(text):
+            continue
         for match in run.finditer(text):
             plain = decoded(name, match.group())
             if plain is None or left[0] <= 0:
@@ -114,7 +123,7 @@ def _rewritten(folded: str, places: list[int] | None) -> Iterator[View]:
     if folded.isascii() and folded:
         yield View("rot13", folded.translate(_ROT13), 0, 0, raw)
         yield View("backwards", folded[::-1], 0, 0, raw[::-1])
-    if folded.count("ay ") >= 3:
+    if folded.count("ay ") * 2 >= folded.count(" ") > 2:
         turned = _PIG.sub(_unpigged, folded)
         yield View("pig-latin", turned, raw[0], raw[-1] + 1)
 
@@ -148,5 +157,3 @@ def fold_pattern(pattern: str) -> str:
     """A pattern for folded text: accents taken off its letters, everything else as it is."""
     parts = unicodedata.normalize("NFKD", pattern)
     return "".join(part for part in parts if not "\u0300" <= part <= "\u036f")
-
-

@@ -26,17 +26,26 @@ _INVISIBLE: Final = re.compile("[\u034f\u115f\u1160\u3164\uffa0\ufe00-\ufe0f\U00
 class Folding:
     """Folds characters one by one, so that folding a piece of a text is a piece of the folded text.
 
-    accents: keep them. Left out, they go when look-alikes are folded.
+    accents: keep them. Left out, they go when look-alikes are folded. between_words: everything that is no letter, digit
+    or apostrophe counts as a blank.
     """
 
-    def __init__(self, *, look_alikes: bool = True, accents: bool | None = None) -> None:
+    def __init__(
+        self, *, look_alikes: bool = True, accents: bool | None = None, between_words: bool = False
+    ) -> None:
         self._look_alikes = look_alikes
+        self._between_words = between_words
         self._strip_accents = look_alikes if accents is None else not accents
         self._table: dict[str, str] = {}
 
     def fold(self, text: str) -> tuple[str, list[int] | None]:
         """(folded text, for each folded character the position it came from). None: the positions are the same."""
-        if text.isascii() and _SIMPLE.fullmatch(text.strip(" ")) and "  " not in text:
+        if (
+            not self._between_words
+            and text.isascii()
+            and _SIMPLE.fullmatch(text.strip(" "))
+            and "  " not in text
+        ):
             return text.lower(), None
         table, pieces, places = self._table, [], []
         blank = False
@@ -59,6 +68,10 @@ class Folding:
             return " "
         if unicodedata.category(character) in ("Cf", "Cc") or _INVISIBLE.match(character):
             return ""
+        if self._between_words and not (
+            character.isalnum() or character == "'" or unicodedata.category(character)[0] == "M"
+        ):
+            return "'" if character == "’" else " "
         if self._look_alikes and character in LATIN_LOOK_ALIKES:
             return LATIN_LOOK_ALIKES[character]
         folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", character).casefold()).casefold()
@@ -81,9 +94,9 @@ class WordMatcher:
 
     def __init__(
         self, words: Iterable[str] | Mapping[str, str], *, whole_words: bool = True, look_alikes: bool = True,
-        type: str = "word", allowed: Iterable[str] = (),
+        type: str = "word", allowed: Iterable[str] = (), between_words: bool = False,
     ) -> None:  # fmt: skip
-        self._folding = Folding(look_alikes=look_alikes)
+        self._folding = Folding(look_alikes=look_alikes, between_words=between_words)
         self._whole_words, self._type = whole_words, type
         self._trie: Any = ahocorasick.Automaton()
         labels = words if isinstance(words, Mapping) else {word: word for word in words}
