@@ -56,6 +56,12 @@ class Blocks:
         return [Chunk(f"{kind}-end", {"id": self.id})]
 
 
+class RefusedCall(str):
+    """Why a guardrail refused a call, in words for the model: the `refused` of its tool-call chunk. The tool does not run."""
+
+    __slots__ = ()
+
+
 class Reply:
     """What one attempt of a step has said so far, after the output chain."""
 
@@ -125,6 +131,8 @@ class Reply:
                 bool(payload.get("providerExecuted")),
             )
             self.calls.append(call)
+            if payload.get("refused") is not None:
+                self.invalid[call.tool_call_id] = RefusedCall(payload["refused"])
             part: Part = {"type": "tool-invocation", "toolInvocation": {
                 "state": "call", "toolCallId": call.tool_call_id, "toolName": call.tool_name, "args": call.args,
             }}  # fmt: skip

@@ -240,6 +240,8 @@ class Steps:
             if chunk.type == "tool-call" and (chunk.payload or {}).get("toolCallId") == call.tool_call_id:
                 passed = True
                 phase.change_args(call, (chunk.payload or {}).get("args"))
+                if (refused := (chunk.payload or {}).get("refused")) is not None:
+                    ready[call.tool_call_id] = ToolOutcome(error=str(refused), denied=True)
             yield chunk
         if not passed:
             ready[call.tool_call_id] = ToolOutcome(

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from agents.loop.reply import RefusedCall
 from agents.loop.tools import ApprovalDecision, Tool, ToolContext
 from processors.engine.chain import ChainRunner
 from processors.engine.chunks import Chunk
@@ -72,6 +73,8 @@ class ToolPhase:
             names = [name for name in self.tools if self.active is None or name in self.active]
             known = ", ".join(sorted(names)) or "none"
             return f"There is no tool {call.tool_name!r}. Available tools: {known}."
+        if isinstance(invalid, RefusedCall):
+            return str(invalid)
         if invalid is not None and not call.args:
             return f"The arguments of {call.tool_name} are no JSON object: {invalid[:200]}"
         return tool.complaint(call.args)

@@ -60,7 +60,7 @@ FORMATS: Final[tuple[Candidate, ...]] = (
     Candidate("connection-string", "account key", r"(?:AccountKey|SharedAccessKey|sig)=([A-Za-z0-9+/%]{30,120}={0,2})", None, "Key=|sig=", 1),
     Candidate("password", "bearer", r"[Bb]earer ([A-Za-z0-9._~+/-]{20,1000}=?=?)", _worth_hiding, "earer ", 1),
     Candidate("password", "assignment", rf"(?<![A-Za-z]){_NAME}[\"']? ?(?:[:=]|is|=>|:=|ist|es|est) ?[\"'`]?([^\s\"'`,;<>]{{6,200}})", _worth_hiding, "[:=]|is|es", 1),
-    Candidate("aws-secret", "aws", r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])", _after_aws, "[A-Za-z0-9/+]{40}"),
+    Candidate("aws-secret", "aws", r"(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])", _after_aws, "[A-Za-z0-9/+]{40}"),
     Candidate("high-entropy", "random text", r"(?<![A-Za-z0-9/+=_.-])[A-Za-z0-9/+_-]{32,128}(?![A-Za-z0-9/+=_.-])", _random, "[A-Za-z0-9/+_-]{32}"),
 )  # fmt: skip
 _TITLES: Final = {
