@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Case, F, Max, Value, When
 from django.utils import timezone
 
 from accounts.policies import can
@@ -61,18 +61,21 @@ def _check_owner(actor: Any, thread: Thread) -> None:
         raise PermissionDenied("Only the person whose conversation this is can do that.")
 
 
-def user_message_store(*, thread: Thread, message: EngineMessage, run_id: UUID, earlier: int = 0) -> Message:
+def user_message_store(
+    *, thread: Thread, message: EngineMessage, run_id: UUID, earlier: int = 0, is_first: bool = False
+) -> Message:
     """Store what a person wrote, before anything else happens with it. The caller holds the thread's row lock.
 
     earlier: room for so many messages that the call brought along; they are stored with the turn, once they are screened.
+    is_first: the thread was made in this transaction, so there is nothing to look up.
     """
-    last = Message.objects.filter(thread=thread).aggregate(last=Max("position"))["last"]
-    position = (0 if last is None else (last // BLOCK + 1) * BLOCK) + earlier
+    position = (0 if is_first else _next_block(thread)) + earlier
     row = Message.objects.create(
         id=message.id, thread=thread, run_id=run_id, position=position, role=message.role, parts=_parts(message.content.parts),
         metadata=storable(message.content.metadata), status=Message.Status.PENDING,
     )  # fmt: skip
-    Thread.objects.filter(pk=thread.pk).update(updated_at=timezone.now())
+    if not is_first:
+        Thread.objects.filter(pk=thread.pk).update(updated_at=timezone.now())
     return row
 
 
@@ -166,11 +169,13 @@ def _row_id(run_id: UUID, message_id: str) -> str:
         return str(uuid5(run_id, message_id))
 
 
-def _base(thread: Thread, known: dict[str, Message]) -> int:
-    if known:
-        return min(row.position for row in known.values()) // BLOCK * BLOCK
+def _next_block(thread: Thread) -> int:
     last = Message.objects.filter(thread=thread).aggregate(last=Max("position"))["last"]
     return 0 if last is None else (last // BLOCK + 1) * BLOCK
+
+
+def _base(thread: Thread, known: dict[str, Message]) -> int:
+    return min(row.position for row in known.values()) // BLOCK * BLOCK if known else _next_block(thread)
 
 
 def _fill(row: Message, message: EngineMessage, status: str, *, blocked: bool) -> None:
@@ -195,16 +200,13 @@ def _parts(parts: list[Part]) -> list[Any]:
 def _touch(thread: Thread, turn: Turn) -> None:
     """The thread's time, and its title from the first message that passed: titles are made from screened text only."""
     changes: dict[str, Any] = {"updated_at": timezone.now()}
-    if (
-        turn.status in {"completed", "cancelled"}
-        and not Thread.objects.filter(pk=thread.pk).exclude(title="").exists()
-    ):
+    if turn.status in {"completed", "cancelled"}:
         first = next(
             (one for one in turn.messages if one.role == "user" and not one.withheld and one.text.strip()),
             None,
         )
         if first is not None:
-            changes["title"] = title_of(first.text)
+            changes["title"] = Case(When(title="", then=Value(title_of(first.text))), default=F("title"))
     Thread.objects.filter(pk=thread.pk).update(**changes)
 
 

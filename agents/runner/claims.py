@@ -9,18 +9,19 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from agents.models import Run, ToolCall
 from audit.storable import storable, storable_text
-from memory.models import Thread
 from memory.services import turn_close
 from processors.engine.messages import Message as EngineMessage
 from processors.engine.messages import Part
 from processors.engine.ports import Turn
 
 LEASE: Final = timedelta(seconds=15)
+MOST_LOOKED_AT: Final = 50
 BEAT: Final = 4.0
 """Seconds between two extensions of all leases of a process."""
 
@@ -34,46 +35,33 @@ class Claim:
 
 
 def run_claim(*, run_id: UUID, owner: str) -> Claim | None:
-    """Take a queued run. None: it runs already, has ended, or another run of its thread goes first."""
-    with transaction.atomic():
-        thread_id = Run.objects.filter(pk=run_id).values_list("thread_id", flat=True).first()
-        if thread_id is not None:
-            Thread.objects.select_for_update().filter(pk=thread_id).first()
-        run = (
-            Run.objects.select_for_update(of=("self",))
-            .select_related("agent", "version", "thread", "owner")
-            .filter(pk=run_id)
-            .first()
-        )
-        if run is None or run.status != Run.Status.QUEUED or _somebody_is_first(run):
-            return None
-        now, is_first = timezone.now(), run.started_at is None
-        run.status, run.lease_owner, run.lease_until = Run.Status.RUNNING, owner, now + LEASE
-        run.started_at = run.started_at or now
-        run.save(update_fields=["status", "lease_owner", "lease_until", "started_at"])
-    return Claim(run, is_first)
+    """Take a queued run, in one conditional UPDATE. None: it runs already, has ended, or another run of its thread goes first.
 
-
-def _somebody_is_first(run: Run) -> bool:
-    """One run of a thread at a time, in the order in which they were asked. A run that waits for approval holds its thread."""
-    if run.thread_id is None:
-        return False
-    others = Run.objects.filter(thread_id=run.thread_id).exclude(pk=run.pk)
+    One run of a thread at a time, in the order in which they were asked; one that waits for approval holds its thread. Two runs
+    of a thread are never taken at once: the later one sees the earlier, whether it is queued still or running by now.
+    """
+    now = timezone.now()
+    others = Run.objects.filter(thread_id=OuterRef("thread_id")).exclude(pk=OuterRef("pk"))
     busy = Q(status__in=(Run.Status.RUNNING, Run.Status.WAITING))
-    earlier = Q(status=Run.Status.QUEUED, created_at__lt=run.created_at)
-    return others.filter(busy | earlier).exists()
+    earlier = Q(status=Run.Status.QUEUED, created_at__lt=OuterRef("created_at"))
+    mine = Run.objects.filter(~Exists(others.filter(busy | earlier)), pk=run_id, status=Run.Status.QUEUED)
+    taken = mine.update(
+        status=Run.Status.RUNNING,
+        lease_owner=owner,
+        lease_until=now + LEASE,
+        started_at=Coalesce("started_at", now),
+    )
+    if not taken:
+        return None
+    run = Run.objects.select_related("agent", "version", "thread", "owner").get(pk=run_id)
+    return Claim(run, run.started_at == now)
 
 
 def next_of_thread(thread_id: UUID) -> UUID | None:
     """The run of the thread that is to be started now, if there is one."""
-    if Run.objects.filter(thread_id=thread_id, status__in=(Run.Status.RUNNING, Run.Status.WAITING)).exists():
-        return None
-    return (
-        Run.objects.filter(thread_id=thread_id, status=Run.Status.QUEUED)
-        .order_by("created_at")
-        .values_list("pk", flat=True)
-        .first()
-    )
+    active = Run.objects.filter(thread_id=thread_id, status__in=Run.ACTIVE).order_by("created_at")
+    found = list(active.values_list("pk", "status")[:MOST_LOOKED_AT])
+    return found[0][0] if found and all(status == Run.Status.QUEUED for _, status in found) else None
 
 
 def leases_extend(*, run_ids: Iterable[UUID], owner: str) -> set[UUID]:
@@ -95,23 +83,25 @@ class LeaseLost(Exception):
     """Another process has ended this run meanwhile; what this one has is not stored."""
 
 
-def run_settle(*, run_id: UUID, owner: str, turn: Turn) -> None:
-    """Write a turn's outcome to its run, within the transaction that stores its messages. Raises LeaseLost."""
-    run = Run.objects.select_for_update().get(pk=run_id)
-    if run.status != Run.Status.RUNNING or run.lease_owner != owner:
-        raise LeaseLost(f"The run {run_id} is {run.status}, held by {run.lease_owner or 'nobody'}.")
-    run.status = turn.status
-    run.finish_reason, run.usage = turn.finish_reason[:32], storable(turn.usage)
-    run.tripwire, run.error = storable(turn.tripwire), storable(turn.error)
-    run.text = storable_text(answer_of(turn.messages)) if turn.status != "blocked" else ""
-    run.snapshot = storable(turn.snapshot) if turn.status == "waiting" else None
-    run.lease_owner, run.lease_until = "", None
-    run.finished_at = None if turn.status == "waiting" else timezone.now()
-    run.save()
-    if turn.status == "waiting":
-        _approvals_open(run, turn)
-    else:
-        _calls_close(run)
+def run_settle(*, run_id: UUID, owner: str, turn: Turn, was_waiting: bool = False) -> None:
+    """Write a turn's outcome to its run, within the transaction that stores its messages. Raises LeaseLost.
+
+    was_waiting: the run had waited for approval, so its calls are to be closed.
+    """
+    waits = turn.status == "waiting"
+    mine = Run.objects.filter(pk=run_id, status=Run.Status.RUNNING, lease_owner=owner)
+    settled = mine.update(
+        status=turn.status, finish_reason=turn.finish_reason[:32], usage=storable(turn.usage), tripwire=storable(turn.tripwire),
+        error=storable(turn.error), text=storable_text(answer_of(turn.messages)) if turn.status != "blocked" else "",
+        snapshot=storable(turn.snapshot) if waits else None, lease_owner="", lease_until=None,
+        finished_at=None if waits else timezone.now(),
+    )  # fmt: skip
+    if not settled:
+        raise LeaseLost(f"The run {run_id} is no longer this process's.")
+    if waits:
+        _approvals_open(run_id, turn)
+    elif was_waiting:
+        _calls_close(run_id)
 
 
 def answer_of(messages: Iterable[EngineMessage]) -> str:
@@ -119,7 +109,7 @@ def answer_of(messages: Iterable[EngineMessage]) -> str:
     return "".join(message.text for message in messages if message.role == "assistant")
 
 
-def _approvals_open(run: Run, turn: Turn) -> None:
+def _approvals_open(run_id: UUID, turn: Turn) -> None:
     """A row for every call that waits for a person."""
     waiting = set((turn.snapshot or {}).get("waiting") or [])
     for message in turn.messages:
@@ -127,15 +117,15 @@ def _approvals_open(run: Run, turn: Turn) -> None:
             call: dict[str, Any] = part.get("toolInvocation") or {}
             if call.get("toolCallId") in waiting:
                 ToolCall.objects.update_or_create(
-                    run=run, call_id=str(call["toolCallId"])[:200],
+                    run_id=run_id, call_id=str(call["toolCallId"])[:200],
                     defaults={"tool_slug": str(call.get("toolName", ""))[:64], "args": storable(call.get("args") or {}), "status": ToolCall.Status.APPROVAL},
                 )  # fmt: skip
 
 
-def _calls_close(run: Run) -> None:
+def _calls_close(run_id: UUID) -> None:
     """Calls that nobody will decide any more, and decided ones that the loop has carried out."""
     now = timezone.now()
-    open_calls = ToolCall.objects.filter(run=run, status=ToolCall.Status.APPROVAL)
+    open_calls = ToolCall.objects.filter(run_id=run_id, status=ToolCall.Status.APPROVAL)
     open_calls.filter(decision__approved=True).update(status=ToolCall.Status.DONE, finished_at=now)
     open_calls.filter(decision__approved=False).update(status=ToolCall.Status.DECLINED, finished_at=now)
     open_calls.filter(decision__isnull=True).update(

@@ -49,15 +49,19 @@ def run_prepare(run: Run) -> Prepared:
         raise ConfigError("The run has neither a version nor a draft.")
     facts = RunFacts(run.pk)
     agent = build_agent(snapshot, user=run.owner, context=facts)
-    Run.objects.filter(pk=run.pk).update(mandatory=facts.mandatory)
-    decisions = {
-        row.call_id: ApprovalDecision(
-            bool(row.decision["approved"]), row.decision_reason or None, row.decision.get("args")
-        )
+    if any(facts.mandatory.values()):
+        Run.objects.filter(pk=run.pk).update(mandatory=facts.mandatory)
+    decisions = _decisions(run) if run.snapshot is not None else {}
+    return Prepared(run, agent, PublicWords(agent), _asked(run), context_of(run), scene_of(run), decisions)
+
+
+def _decisions(run: Run) -> dict[str, ApprovalDecision]:
+    """What people have decided about the calls that this run waited for."""
+    return {
+        row.call_id: ApprovalDecision(bool(row.decision["approved"]), row.decision_reason or None, row.decision.get("args"))
         for row in ToolCall.objects.filter(run=run)
         if row.decision is not None
-    }
-    return Prepared(run, agent, PublicWords(agent), _asked(run), context_of(run), scene_of(run), decisions)
+    }  # fmt: skip
 
 
 def _asked(run: Run) -> list[Message]:
@@ -185,7 +189,7 @@ class Execution:
         run, asked = prepared.run, prepared.run.overrides
 
         def settle(turn: Turn) -> None:
-            run_settle(run_id=run.pk, owner=self.owner, turn=turn)
+            run_settle(run_id=run.pk, owner=self.owner, turn=turn, was_waiting=run.snapshot is not None)
             self._settled = turn.status
 
         memory: ThreadMemory = PlainMemory(settle)

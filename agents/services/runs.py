@@ -141,7 +141,8 @@ def _store(
             "rate_limited", "Too many of your messages wait for an answer. Wait until some are done."
         )
     thread = _thread(user, agent, thread_id, channel)
-    busy = Run.objects.filter(thread=thread, status__in=Run.ACTIVE).count()
+    is_new = thread_id in (None, "")
+    busy = 0 if is_new else Run.objects.filter(thread=thread, status__in=Run.ACTIVE).count()
     if busy and (version.snapshot.get("when_busy") == Agent.WhenBusy.REJECT or busy > MOST_QUEUED):
         raise RunRefused("thread_busy", "The agent still answers your last message. Wait for it or stop it.")
     run = Run(
@@ -156,9 +157,8 @@ def _store(
     message = Message("user", MessageContent(parts))
     run.input_message_id = UUID(message.id)
     run.save(force_insert=True)
-    user_message_store(
-        thread=thread, message=message, run_id=run.pk, earlier=len(overrides.get("history") or [])
-    )
+    earlier = len(overrides.get("history") or [])
+    user_message_store(thread=thread, message=message, run_id=run.pk, earlier=earlier, is_first=is_new)
     return run
 
 
