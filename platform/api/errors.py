@@ -72,7 +72,7 @@ def problem_of_run(error: dict[str, Any] | None) -> Problem:
         STATUS_OF_CODE.get(code, 502),
         code,
         message or "The answer failed. Send the message again.",
-        code in RETRYABLE,
+        bool(stored.get("retryable", code in RETRYABLE)),
     )
 
 

@@ -61,7 +61,7 @@ function show(thread) {
   state.thread = thread?.id ?? null;
   threads.current = state.thread;
   threads.draw();
-  $("title").textContent = thread?.title ?? "";
+  $("title").textContent = thread?.title || "New conversation";
   document.title = `${thread?.title || "Chat"} · Gatehouse`;
   history.replaceState(null, "", thread ? `#${thread.id}` : location.pathname);
   side(false);
@@ -275,5 +275,5 @@ threads.load().then(async () => {
   const thread = threads.find(wanted) ?? await api(`threads/${encodeURIComponent(wanted)}`).catch(() => null);
   if (thread) open(thread); else fresh();
 });
-if (!wanted) greet();
+if (!wanted) fresh();
 buttons();

@@ -5,14 +5,27 @@ const STAR = "\uE02A"; // stands for the asterisk of a mask while Markdown is re
 const KINDS = "EMAIL|PHONE|CREDIT_CARD|CARD|SSN|IBAN|IP_ADDRESS|IP|MAC_ADDRESS|MAC|URL|DATE_OF_BIRTH|CRYPTO_WALLET|NAME|PERSON|ADDRESS|"
   + "NATIONAL_ID|PASSPORT|UUID|API_KEY|SECRET|KEY|TOKEN|PASSWORD|REDACTED|SYSTEM_PROMPT|REMOVED|BLOCKED";
 const PLACE = new RegExp(`\\[(?:(?:${KINDS})(?:_[A-Z0-9]{1,20}){0,3}|HASH:[0-9a-f]{4,64})\\]|\\+?X[X ().-]{3,20}\\d{2,4}\\b`, "g");
-const EMPHASIS = /^[^\w*]*\*{3}[^*]+\*{3}[^\w*]*$|^\*{3,}$/;
+const RULER = /^\s*(?:\*\s*){3,}$/;
 const AFTER = ".,;:!?)\"'”";
 
-// Masks as one piece each; bold-italic text and rulers stay what they are.
+const OPENS = /^[("']*\*{3}[^*]+$/;
+const CLOSES = /^[^*]+\*{3}[.,;:!?)"']*$/;
+
+// A mask within a token; bold or italic around it stays what it is, and so does bold-italic text.
+function masked(token, isPaired) {
+  if (!token.includes("***") || (isPaired && (OPENS.test(token) || CLOSES.test(token))) || /^[^\w*]*\*{3}[^*]+\*{3}[^\w*]*$/.test(token)) return token;
+  const [, lead, mask, tail] = token.match(/^((?:\*{1,2}(?!\*))?)(.*?)((?:(?<!\*)\*{1,2}[.,;:!?)]*)?)$/);
+  return lead + mask.replaceAll("*", STAR) + tail;
+}
+
 export function protect(text) {
   if (!text.includes("***")) return text;
-  return text.split(/(\s+)/).map((token) =>
-    (token.includes("***") && !EMPHASIS.test(token) ? token.replaceAll("*", STAR) : token)).join("");
+  return text.split("\n").map((line) => {
+    if (!line.includes("***") || RULER.test(line)) return line;
+    const tokens = line.split(/(\s+)/);
+    const isPaired = tokens.some((token) => OPENS.test(token)) && tokens.some((token) => CLOSES.test(token));
+    return tokens.map((token) => masked(token, isPaired)).join("");
+  }).join("\n");
 }
 
 export const plain = (text) => text.replaceAll(STAR, "*");
@@ -37,12 +50,19 @@ function placeholders(text) {
 
 function pieces(text) {
   if (!text.includes(STAR)) return placeholders(text);
-  return text.split(/(\s+)/).flatMap((token) => {
-    if (!token.includes(STAR)) return placeholders(token);
+  const found = [];
+  let between = "";
+  for (const token of text.split(/(\s+)/)) {
+    if (!token.includes(STAR)) { between += token; continue; }
     let end = token.length;
     while (AFTER.includes(token[end - 1])) end--;
-    return [mark(token.slice(0, end)), token.slice(end)];
-  });
+    const last = found.at(-1);
+    // the groups of a card number are one mark
+    if (between === " " && last instanceof Element) last.textContent += ` ${plain(token.slice(0, end))}`;
+    else found.push(...placeholders(between), mark(token.slice(0, end)));
+    between = token.slice(end);
+  }
+  return [...found, ...placeholders(between)];
 }
 
 export function setMarkedText(node, text) { node.replaceChildren(...pieces(protect(text))); }

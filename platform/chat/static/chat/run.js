@@ -34,7 +34,7 @@ export class Run {
       case "tool-call-approval": return this.ask(payload);
       case "data-tool-progress": return this.progress(chunk.data ?? {});
       case "step-finish": this.close(); this.step = []; return;
-      case "step-retry": return this.withdraw("A guardrail asked for another answer.");
+      case "step-retry": return this.withdraw("What stood here was withdrawn; the answer is written anew.");
       case "log-reset": return this.reset();
       case "tripwire": return this.stopped(payload);
       case "error": return this.broken(payload.error);
