@@ -48,7 +48,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop them again."""
+    """Stop them again, and before them whatever in this process still talks to them."""
+    runner = getattr(sys.modules.get("agents.runner.loop"), "_runner", None)
+    if runner is not None:
+        runner.close()
+        from django.db import connection
+
+        connection.close_pool()
     while _running:
         _running.pop().stop()
 
