@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop them again, and before them whatever in this process still talks to them."""
     runner = getattr(sys.modules.get("agents.runner.loop"), "_runner", None)
-    if runner is not None:
+    if runner is not None and runner.is_alive:
         runner.close()
         from django.db import connection
 

@@ -77,7 +77,7 @@ def session_of(user: User) -> str:
     return str(client.session.session_key)
 
 
-def socket_for(server: str, session: str | None, *, origin: str | None = None) -> Any:
+def socket_for(server: str, session: str | None, *, origin: str | None = None, **more: Any) -> Any:
     """A connection that is not opened yet: `async with socket_for(…) as connection`."""
     headers = {"Cookie": f"sessionid={session}"} if session else {}
     address = f"{server.replace('http', 'ws', 1)}/ws/chat/"
@@ -89,6 +89,7 @@ def socket_for(server: str, session: str | None, *, origin: str | None = None) -
         proxy=None,
         open_timeout=10,
         close_timeout=0.2,
+        **more,
     )
 
 
