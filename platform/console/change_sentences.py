@@ -20,7 +20,7 @@ def change_sentences(change: Change) -> list[str]:
     """Each difference between before and after. Agents' snapshots read as the publish page says them."""
     before, after = change.before, change.after
     if change.object_type == "agent" and _is_snapshot(before) and _is_snapshot(after):
-        return snapshot_diff(before, after)
+        return snapshot_diff(dict(before or {}), dict(after or {}))
     if isinstance(before, dict) and isinstance(after, dict):
         return _differences(before, after)
     if before is None and isinstance(after, dict):

@@ -109,7 +109,8 @@ class KeyAdmin(ConsoleAdmin):
         """From now on the key opens nothing."""
         key = self.object_for_change(request, object_id)
         if request.method == "POST":
-            api_key_revoke(actor=request.user, key=key)
+            actor: Any = request.user
+            api_key_revoke(actor=actor, key=key)
             messages.success(
                 request,
                 _("“%(key)s” is revoked. Whatever used it is refused from now on.") % {"key": key.name},

@@ -64,7 +64,7 @@ class PersonAdmin(UserAdmin, ConsoleAdmin):  # type: ignore[type-arg]
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "groups":
             kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
-            field = super().formfield_for_manytomany(db_field, request, **kwargs)
+            field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
             field.help_text = _("Each role brings its rights.")
             field.label = _("Roles")
             return field
