@@ -12,11 +12,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from celery import shared_task
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import close_old_connections, connection
 
 from agents.models import ToolCall
 from agents.tools.kinds import JobStopped, tool_kind
-from agents.tools.queue_rows import BEAT, call_finish, call_keep, call_take, tool_of_call
+from agents.tools.queue_rows import BEAT, call_finish, call_keep, call_take, lost_calls_settle, tool_of_call
 from processors.engine.errors import GatehouseError
 
 log = logging.getLogger("gatehouse.tools")
@@ -85,6 +86,9 @@ def run_tool_call(call_id: str) -> str:
     except GatehouseError as problem:
         call_finish(call_id=row.pk, owner=owner, error=str(problem))
         return "failed"
+    except SoftTimeLimitExceeded:
+        call_finish(call_id=row.pk, owner=owner, error="The tool's time is up.")
+        return "failed"
     except Exception as problem:
         log.error("The tool %r failed: %s.", row.tool_slug, type(problem).__name__)
         call_finish(call_id=row.pk, owner=owner, error=f"The tool failed ({type(problem).__name__}).")
@@ -97,7 +101,7 @@ def run_tool_call(call_id: str) -> str:
 
 @shared_task(name="gatehouse.reap_expired", ignore_result=True)
 def reap_expired() -> int:
-    """Bring runs whose process is gone to an end, and start what waits behind them. Returns how many."""
+    """Bring runs and tool calls whose process is gone to an end. Returns how many."""
     from agents.runner.reaper import runs_reap
 
-    return len(runs_reap())
+    return len(runs_reap()) + lost_calls_settle()

@@ -15,17 +15,24 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
+_ends: set[str] = set()
+"""What ends with the test session already."""
 KEPT = frozenset(
     {"auth_permission", "auth_group", "auth_group_permissions", "django_content_type", "django_migrations"}
 )
 
 
 @pytest.fixture(name="_django_db_helper")  # what pytest-django asks for when a test is marked `django_db`
-def living_database(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+def living_database(
+    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any
+) -> Iterator[None]:
     """Everything is committed and seen by every thread; at the end the tables are empty again."""
     from agents.live_log import live_logs
-    from agents.runner import runner
+    from agents.runner import runner, runner_close
 
+    if "runner" not in _ends:
+        _ends.add("runner")
+        request.session.addfinalizer(runner_close)
     with django_db_blocker.unblock():
         try:
             yield

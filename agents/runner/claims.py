@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -104,9 +104,14 @@ def run_settle(*, run_id: UUID, owner: str, turn: Turn, was_waiting: bool = Fals
         _calls_close(run_id)
 
 
-def answer_of(messages: Iterable[EngineMessage]) -> str:
-    """The text that the agent said in a turn."""
-    return "".join(message.text for message in messages if message.role == "assistant")
+def answer_of(messages: Sequence[EngineMessage]) -> str:
+    """The text that the agent said in a turn: what follows the last thing the person said."""
+    said: list[str] = []
+    for message in reversed(messages):
+        if message.role == "user":
+            break
+        said.append(message.text if message.role == "assistant" else "")
+    return "".join(reversed(said))
 
 
 def _approvals_open(run_id: UUID, turn: Turn) -> None:

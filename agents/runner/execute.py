@@ -134,7 +134,9 @@ class Execution:
     async def go(self, run: Run, *, is_first: bool) -> None:
         """Stream a claimed run to its end, whatever happens; the log gets its end marker last."""
         self.thread_id = run.thread_id
-        run_log = await self._writer.open(str(self.run_id), is_first=is_first)
+        run_log = await self._writer.open(
+            str(self.run_id), is_first=is_first, resumes=run.snapshot is not None
+        )
         try:
             prepared = await in_database(run_prepare, run)
             await self._stream(prepared, run_log)

@@ -20,6 +20,7 @@ RETRY_AFTER: Final = 0.5
 LONGEST_STREAM: Final = 20_000
 """Entries kept per run, about; an entry holds what was gathered in one batch."""
 MOST_PENDING: Final = 20_000
+AFTER_A_GAP: Final = 1_000_000
 KEEP_RUNNING: Final = 6 * 3600
 KEEP_ENDED: Final = 3600
 _encode: Final = json.JSONEncoder(default=str, separators=(",", ":")).encode
@@ -38,14 +39,17 @@ class LogWriter:
         self._client = redis_for_loop()
         self._task = asyncio.create_task(self._write(), name="gatehouse-log-writer")
 
-    async def open(self, run_id: str, *, is_first: bool) -> RunLog:
-        """The log of a run that begins (`is_first`), or goes on after a pause or a crash: numbers continue."""
+    async def open(self, run_id: str, *, is_first: bool, resumes: bool = False) -> RunLog:
+        """The log of a run that begins (`is_first`), or goes on after a crash or a pause (`resumes`): numbers continue.
+
+        If the log before the pause is lost, numbers begin so high that readers see the gap.
+        """
         known = live_logs.get(run_id)
         if is_first:
             live = known if known is not None and not known.closed else LiveLog()
         else:
-            last = await self._last(run_id)
-            live = LiveLog(max(last, known.last if known is not None else 0))
+            last = max(await self._last(run_id), known.last if known is not None else 0)
+            live = LiveLog(last or (AFTER_A_GAP if resumes else 0))
         live_logs[run_id] = live
         self._expire[run_id] = KEEP_RUNNING
         return RunLog(self, run_id, live)

@@ -71,8 +71,9 @@ class RunnerLoop:
 
     def close(self, timeout: float = 5.0) -> None:
         """End every run as interrupted and stop the thread."""
-        self._closing = True
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        if not self._closing:
+            self._closing = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout)
 
     @property
@@ -186,3 +187,10 @@ def runner() -> RunnerLoop:
         if _runner is None or _runner.process != os.getpid() or not _runner.is_alive:
             _runner = RunnerLoop()
         return _runner
+
+
+def runner_close() -> None:
+    """End this process's runner, if it has one: its runs are stored as they were shown."""
+    with _lock:
+        if _runner is not None and _runner.process == os.getpid() and _runner.is_alive:
+            _runner.close()

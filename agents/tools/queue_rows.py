@@ -8,15 +8,18 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
-from agents.models import Tool, ToolCall
+from agents.models import Run, Tool, ToolCall
 from audit.storable import storable, storable_text
 
 log = logging.getLogger("gatehouse.tools")
 LEASE: Final = timedelta(seconds=20)
 BEAT: Final = 5.0
 """Seconds between two extensions of a lease."""
+GRACE: Final = 5
+"""Seconds after its time limit that a tool without checkpoints is interrupted, and again until its process is killed."""
 LOST: Final = "The worker was lost while the tool ran. It may have had its effect, so it was not run again."
 
 
@@ -95,14 +98,26 @@ def lost_call_settle(*, call_id: UUID) -> None:
         transaction.on_commit(lambda: call_send(row.pk))
 
 
+def lost_calls_settle() -> int:
+    """Calls whose worker is gone and for whose result no run waits any more. Returns how many."""
+    lost = Q(status=ToolCall.Status.RUNNING, lease_until__lt=timezone.now() - LEASE)
+    nobody_waits = Q(run__status__in=Run.FINAL)
+    return ToolCall.objects.filter(lost & nobody_waits).update(
+        status=ToolCall.Status.FAILED, error=LOST, finished_at=timezone.now(), lease_until=None
+    )
+
+
 def call_send(call_id: UUID) -> None:
     """Put the call's id into the queue. If that cannot be done the call fails with a sentence."""
     from agents.tasks import run_tool_call
 
+    row = ToolCall.objects.select_related("run__version").get(pk=call_id)
+    limit = int(tool_of_call(row).get("time_limit") or 60)
     try:
         run_tool_call.apply_async(
-            args=(str(call_id),), retry=True, retry_policy={"max_retries": 2, "interval_start": 0.1}
-        )
+            args=(str(call_id),), soft_time_limit=limit + GRACE, time_limit=limit + 2 * GRACE, retry=True,
+            retry_policy={"max_retries": 2, "interval_start": 0.1},
+        )  # fmt: skip
     except Exception as problem:
         log.warning("A tool call could not be put into the queue: %s", type(problem).__name__)
         ToolCall.objects.filter(pk=call_id, status=ToolCall.Status.QUEUED).update(

@@ -15,10 +15,10 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402 - needs the app regi
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
-from agents.runner import runner  # noqa: E402
+from agents.runner import runner, runner_close  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 
-SERVED: Final = {"startup": runner, "shutdown": lambda: runner().close()}
+SERVED: Final = {"startup": runner, "shutdown": runner_close}
 
 
 async def lifespan(scope: Any, receive: Any, send: Any) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from agents.models import Run, ToolCall
 from agents.providers.scripted import says, tool_call
 from agents.services.runs import run_start, run_stop
-from agents.tasks import run_tool_call
+from agents.tasks import reap_expired, run_tool_call
 from agents.tools.kinds import Job, ToolKind, tool_register
 from agents.tools.queue_rows import call_finish, call_keep, call_take, lost_call_settle
 from processors.engine.errors import ToolFailed
@@ -212,6 +212,16 @@ def test_a_lost_call_goes_back_into_the_queue_three_times_at_most(
         lost_call_settle(call_id=call.pk)
     call.refresh_from_db()
     assert (len(sent), call.status) == (2, "failed")
+
+
+def test_a_lost_call_that_nobody_waits_for_is_ended(queued) -> None:
+    call_take(call_id=queued.pk, owner="dead")
+    ToolCall.objects.filter(pk=queued.pk).update(lease_until=timezone.now() - timezone.timedelta(minutes=5))
+    assert reap_expired() == 0
+    Run.objects.filter(pk=queued.run_id).update(status="cancelled")
+    assert reap_expired() == 1
+    queued.refresh_from_db()
+    assert queued.status == "failed"
 
 
 def _wait_until(condition: Any) -> None:
