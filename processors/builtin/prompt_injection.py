@@ -88,7 +88,7 @@ class PromptInjectionDetector(Processor):
         for name, tool in args.tools.items():
             text = str(getattr(tool, "description", "") or "")
             if text not in seen:
-                verdict = self._verdict(text)
+                verdict = self._verdict(text, "tool-description")
                 seen[text] = verdict is not None
                 if verdict is not None:
                     message, detail = self._report(verdict, text, "tool-description", name)
@@ -101,14 +101,14 @@ class PromptInjectionDetector(Processor):
 
     # Judging
 
-    def _verdict(self, text: str) -> Verdict | None:
+    def _verdict(self, text: str, where: str) -> Verdict | None:
         """The verdict if it is a refusal."""
-        verdict = judge(text, decode=self.options.decode, types=self.options.detection_types)
+        verdict = judge(text, decode=self.options.decode, types=self.options.detection_types, from_tool=where == "tool-result")
         return verdict if verdict.score >= self.options.threshold else None
 
     def _screened(self, args: HookArgs, text: str, where: str, tool: str = "") -> str:
         """The text as it may go on: itself, without the sentences of the attack, or `WITHHELD`."""
-        verdict = self._verdict(text)
+        verdict = self._verdict(text, where)
         if verdict is None:
             return text
         message, detail = self._report(verdict, text, where, tool)
@@ -117,9 +117,9 @@ class PromptInjectionDetector(Processor):
         args.report_violation(message, detail)
         if self.options.strategy == "warn":
             return text
-        return self._cleaned(text, verdict) if self.options.strategy == "redact" else WITHHELD
+        return self._cleaned(text, verdict, where) if self.options.strategy == "redact" else WITHHELD
 
-    def _cleaned(self, text: str, verdict: Verdict | None) -> str:
+    def _cleaned(self, text: str, verdict: Verdict | None, where: str) -> str:
         """The text without the sentences that hold signs. What still reads like an attack is withheld as a whole."""
         for _ in range(MOST_ROUNDS):
             if verdict is None:
@@ -127,7 +127,7 @@ class PromptInjectionDetector(Processor):
             spans = [_sentence_around(text, sign.start, sign.end) for sign in verdict.signs]
             regions = merge(Finding(start, end, "injection", "injection") for start, end in spans)
             text = replace_regions(text, regions, lambda region, _: REMOVED)
-            verdict = self._verdict(text)
+            verdict = self._verdict(text, where)
         return text if verdict is None else WITHHELD
 
     def _report(self, verdict: Verdict, text: str, where: str, tool: str = "") -> tuple[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from processors.builtin.detectors.injection_rules import PHRASE_RULES, REPEATED, SENTENCE_RULES
+from processors.builtin.detectors.injection_rules import IN_TOOL_RESULTS, PHRASE_RULES, REPEATED, SENTENCE_RULES
 from processors.builtin.detectors.injection_words import WORDS
 from processors.builtin.detectors.lexicon import Lexicon, Needles, sentences
 from processors.builtin.detectors.views import View, views
@@ -56,12 +56,18 @@ def _needles() -> Needles:
     return Needles({need for phrase in PHRASE_RULES for need in phrase.needs})
 
 
-def judge(text: str, *, decode: bool = True, types: Iterable[str] | None = None) -> Verdict:
-    """The verdict on a text. decode: also judge encoded and rewritten readings. types: kinds of attack that count."""
+def judge(
+    text: str, *, decode: bool = True, types: Iterable[str] | None = None, from_tool: bool = False
+) -> Verdict:
+    """The verdict on a text.
+
+    decode: also judge encoded and rewritten readings. types: kinds of attack that count. from_tool: the text is what a
+    tool returned, where words to the model weigh more.
+    """
     wanted = set(types) if types is not None else None
     best = Verdict(0.0, ())
     for view in views(text, decode=decode):
-        signs = [sign for sign in signs_in(view) if wanted is None or sign.type in wanted]
+        signs = [sign for sign in signs_in(view, from_tool=from_tool) if wanted is None or sign.type in wanted]
         if not signs:
             continue
         score, near = _strongest(signs[:MOST_SIGNS], disguised=view.name not in ("plain", *REWRITTEN))
@@ -85,7 +91,7 @@ def _strongest(signs: list[Sign], *, disguised: bool) -> tuple[float, list[Sign]
     return best
 
 
-def signs_in(view: View) -> list[Sign]:
+def signs_in(view: View, *, from_tool: bool = False) -> list[Sign]:
     """The signs of one reading."""
     text = view.text
     found: list[Sign] = []
@@ -105,7 +111,8 @@ def signs_in(view: View) -> list[Sign]:
     present = _needles().in_text(text)
     for phrase in PHRASE_RULES:
         if not present.isdisjoint(phrase.needs) and (match := phrase.pattern.search(text)) is not None:
-            add(phrase.name, phrase.type, phrase.weight, match.span())
+            weight = IN_TOOL_RESULTS.get(phrase.name, phrase.weight) if from_tool else phrase.weight
+            add(phrase.name, phrase.type, weight, match.span())
     if view.name == "plain" and (match := REPEATED.search(text)) is not None:
         add("repeated-token", "injection", 0.7, match.span())
     return found

@@ -1,0 +1,1 @@
+"""Measures the detectors on public data: `make eval`."""
