@@ -90,6 +90,47 @@ def test_an_answer_goes_on_without_its_page_and_can_be_stopped_after_a_reload(pa
     assert Run.objects.get().status == "cancelled"
 
 
+def test_a_lost_connection_loses_and_doubles_nothing(page: Any) -> None:
+    text = " ".join(str(number) for number in range(300))
+    register_script("test", lambda: ScriptedModel("scripted/test", [says(text)], cut=9, pace=0.012))
+    published("slow")
+    sockets: list[Any] = []
+
+    def take(route: Any) -> None:
+        sockets.append(route)
+        route.connect_to_server()
+
+    page.route_web_socket("**/ws/chat/", take)
+    sign_in(page)
+    page.locator("#agent").select_option("slow")
+    say(page, "Count")
+    for _ in range(2):
+        page.wait_for_timeout(700)
+        sockets[-1].close(code=1012)
+    page.wait_for_selector("#stop", state="hidden", timeout=20_000)
+    assert page.locator(".message.agent .body").inner_text() == text
+    assert len(sockets) == 3 and Run.objects.count() == 1
+
+
+def test_a_second_tab_shows_the_same(page: Any) -> None:
+    register_script(
+        "test", lambda: ScriptedModel("scripted/test", [says("Seen in both tabs.")], cut=3, repeat_last=True)
+    )
+    published("helper")
+    sign_in(page)
+    page.locator("#agent").select_option("helper")
+    say(page, "First")
+    page.locator("#log").get_by_text("Seen in both tabs.").wait_for()
+    page.wait_for_selector("#stop", state="hidden")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.locator("#log").get_by_text("Seen in both tabs.").wait_for()
+    say(page, "Second")
+    other.locator(".message.user").get_by_text("Second").wait_for()
+    other.locator(".message.agent:not(.answering)").nth(1).wait_for()
+    assert other.locator(".message.agent .body").all_inner_texts() == ["Seen in both tabs."] * 2
+
+
 def test_an_answer_cannot_bring_images_scripts_or_strange_links(page: Any) -> None:
     evil = (
         "**Bold** ![x](https://evil.example/log?d=1) <img src=https://evil.example/i> <script>alert(1)</script> "

@@ -123,6 +123,7 @@ export class Run {
   broken(error) {
     this.close();
     this.failed = true;
+    for (const node of this.step) if (node.matches(".message")) node.classList.add("blocked"); // half an answer
     this.addQuietly(problemNotice(error, ...this.hooks.again(this.mine)));
   }
 
