@@ -103,7 +103,12 @@ class PromptInjectionDetector(Processor):
 
     def _verdict(self, text: str, where: str) -> Verdict | None:
         """The verdict if it is a refusal."""
-        verdict = judge(text, decode=self.options.decode, types=self.options.detection_types, from_tool=where == "tool-result")
+        verdict = judge(
+            text,
+            decode=self.options.decode,
+            types=self.options.detection_types,
+            from_tool=where == "tool-result",
+        )
         return verdict if verdict.score >= self.options.threshold else None
 
     def _screened(self, args: HookArgs, text: str, where: str, tool: str = "") -> str:

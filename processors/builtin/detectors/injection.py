@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from processors.builtin.detectors.injection_rules import IN_TOOL_RESULTS, PHRASE_RULES, REPEATED, SENTENCE_RULES
+from processors.builtin.detectors.injection_rules import (
+    IN_TOOL_RESULTS,
+    PHRASE_RULES,
+    REPEATED,
+    SENTENCE_RULES,
+)
 from processors.builtin.detectors.injection_words import WORDS
 from processors.builtin.detectors.lexicon import Lexicon, Needles, sentences
 from processors.builtin.detectors.views import View, views
@@ -67,7 +72,9 @@ def judge(
     wanted = set(types) if types is not None else None
     best = Verdict(0.0, ())
     for view in views(text, decode=decode):
-        signs = [sign for sign in signs_in(view, from_tool=from_tool) if wanted is None or sign.type in wanted]
+        signs = [
+            sign for sign in signs_in(view, from_tool=from_tool) if wanted is None or sign.type in wanted
+        ]
         if not signs:
             continue
         score, near = _strongest(signs[:MOST_SIGNS], disguised=view.name not in ("plain", *REWRITTEN))
