@@ -10,6 +10,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from accounts.policies import can
 from agents.selectors import agents_for
 from chat.samples import samples_for
+from chat.words import words
 
 
 @login_required
@@ -25,6 +26,7 @@ def page(request: HttpRequest) -> HttpResponse:
     ]  # fmt: skip
     facts = {
         "agents": agents,
+        "words": words(),
         "canApprove": can(request.user, "tool.approve"),
         "canAudit": can(request.user, "audit.read"),
     }

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.test import Client
+from django.utils.translation import gettext, override
 
+import chat
 from accounts.models import User
 from chat.samples import GENERAL, samples_for
+from chat.words import ENGLISH
 from tests.agents.conftest import Scripts, published
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,3 +69,34 @@ def test_the_pages_carry_no_inline_script_and_ask_nobody_else(alice: User, clien
 
 def test_agents_without_samples_get_general_ones() -> None:
     assert [one["text"] for one in samples_for({"model": "local/x"})] == [one["text"] for one in GENERAL]
+
+
+def test_every_word_of_the_scripts_has_a_translation(alice: User, client: Client) -> None:
+    scripts = Path(chat.__file__).parent / "static" / "chat"
+    asked = {
+        word
+        for file in scripts.glob("*.js")
+        for word in re.findall(r'\bt\("([^"]+)"', file.read_text("utf-8"))
+    }
+    assert asked == set(ENGLISH)
+    client.force_login(alice)
+    page = client.get("/", headers={"Accept-Language": "de"})
+    assert 'lang="de"' in page.content.decode() and "Neues Gespräch" in page.content.decode()
+    german = facts_on(page.content)["words"]
+    assert set(ENGLISH) - set(german) == set()  # type: ignore[call-overload]
+
+
+def test_every_word_of_the_templates_has_a_translation() -> None:
+    templates = Path(settings.BASE_DIR) / "templates"
+    files = [
+        *templates.glob("*.html"),
+        *(templates / "chat").glob("*.html"),
+        *(templates / "registration").glob("*.html"),
+    ]
+    asked = {
+        a or b
+        for file in files
+        for a, b in re.findall(r"{% translate (?:\"([^\"]+)\"|'([^']+)') %}", file.read_text("utf-8"))
+    }
+    with override("de"):
+        assert {word for word in asked if gettext(word) == word} <= {"Agent", "Chat", "Name"}

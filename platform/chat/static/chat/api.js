@@ -1,8 +1,9 @@
 // The REST API, as the signed-in person.
+import { t } from "./words.js";
 
 export class ApiError extends Error {
   constructor(status, error) {
-    super(error?.message ?? "The server cannot be reached. Check your connection and try again.");
+    super(error?.message ?? t("The server cannot be reached. Check your connection and try again."));
     this.status = status;
     this.code = error?.code ?? "unreachable";
   }

@@ -2,6 +2,7 @@
 import { button, copy, make } from "./dom.js";
 import { addCopyButtons, render } from "./markdown.js";
 import { setMarkedText } from "./marks.js";
+import { t } from "./words.js";
 
 const SLOW_FROM = 20000; // characters from which a growing text is drawn less often
 
@@ -9,7 +10,7 @@ export class Mine {
   constructor(text) {
     this.body = make("div", { class: "body" });
     this.under = make("div", { class: "under" });
-    this.node = make("article", { class: "message user", "aria-label": "You" }, this.body, this.under);
+    this.node = make("article", { class: "message user", "aria-label": t("You") }, this.body, this.under);
     this.set(text);
   }
 
@@ -24,17 +25,17 @@ export class Mine {
 
   withhold() {
     this.node.classList.add("withheld");
-    this.body.textContent = "A guardrail stopped this message. Its text was not kept.";
+    this.body.textContent = t("A guardrail stopped this message. Its text was not kept.");
   }
 
   // How the server keeps it, which is what the agent saw.
   stored(message) {
     const text = textOf(message);
     if (message.status === "blocked") this.block();
-    if (message.withheld) { this.note("A guardrail stopped this message; its text is not kept."); return; }
+    if (message.withheld) { this.note(t("A guardrail stopped this message. Its text was not kept.")); return; }
     if (text && text !== this.text) {
       this.set(text);
-      this.note("Changed by a guardrail before the agent saw it");
+      this.note(t("Changed by a guardrail before the agent saw it"));
     }
   }
 }
@@ -45,7 +46,7 @@ export class Answer {
     this.drawn = 0;
     this.body = make("div", { class: "body" });
     this.under = make("div", { class: "under" });
-    this.node = make("article", { class: "message agent answering", "aria-label": "Answer" }, this.body);
+    this.node = make("article", { class: "message agent answering", "aria-label": t("Answer") }, this.body);
   }
 
   add(text) {
@@ -67,7 +68,7 @@ export class Answer {
     this.draw();
     this.node.classList.remove("answering");
     addCopyButtons(this.body);
-    this.under.replaceChildren(button("Copy", (event) => copy(this.text, event.target), { class: "plain" }));
+    this.under.replaceChildren(button(t("Copy"), (event) => copy(this.text, event.target), { class: "plain" }));
     this.node.append(this.under);
   }
 
@@ -77,7 +78,7 @@ export class Answer {
 export class Thought {
   constructor() {
     this.text = make("p");
-    this.node = make("details", { class: "thought" }, make("summary", { text: "Thoughts" }), this.text);
+    this.node = make("details", { class: "thought" }, make("summary", { text: t("Thoughts") }), this.text);
   }
 
   add(text) { this.text.append(text); }
@@ -87,29 +88,29 @@ export const textOf = (message) =>
   message.parts.filter((part) => part.type === "text").map((part) => part.text).join("");
 
 export function guardNotice(reason, { runId, processorId, canAudit } = {}) {
-  const by = processorId ? make("small", { text: `Guardrail: ${processorId}` }) : null;
-  if (by && canAudit && runId) by.append(" · ", make("a", { href: `/admin/audit/violation/?q=${runId}`, text: "See the audit" }));
-  return make("div", { class: "guard", "data-kind": "blocked" }, make("b", { text: "Stopped by a guardrail" }), make("span", { text: reason }), by);
+  const by = processorId ? make("small", { text: `${t("Guardrail")}: ${processorId}` }) : null;
+  if (by && canAudit && runId) by.append(" · ", make("a", { href: `/admin/audit/violation/?q=${runId}`, text: t("See the audit") }));
+  return make("div", { class: "guard", "data-kind": "blocked" }, make("b", { text: t("Stopped by a guardrail") }), make("span", { text: reason }), by);
 }
 
 const KIND_WORDS = {
-  model_api: "The model's provider did not answer properly.",
-  ModelAPIError: "The model's provider did not answer properly.",
-  processor_failed: "A guardrail could not do its work, so nothing was let through.",
-  ProcessorFailed: "A guardrail could not do its work, so nothing was let through.",
-  audit_unavailable: "What guardrails found could not be recorded, so the answer was stopped.",
-  AuditUnavailable: "What guardrails found could not be recorded, so the answer was stopped.",
-  budget_exceeded: "The answer reached its limit of time, steps or tokens.",
-  BudgetExceeded: "The answer reached its limit of time, steps or tokens.",
-  processor_contract: "A guardrail of this agent is faulty. Tell the agent's owner.",
-  ContractError: "A guardrail of this agent is faulty. Tell the agent's owner.",
-  Interrupted: "The answer was interrupted.",
+  model_api: t("The model's provider did not answer properly."),
+  ModelAPIError: t("The model's provider did not answer properly."),
+  processor_failed: t("A guardrail could not do its work, so nothing was let through."),
+  ProcessorFailed: t("A guardrail could not do its work, so nothing was let through."),
+  audit_unavailable: t("What guardrails found could not be recorded, so the answer was stopped."),
+  AuditUnavailable: t("What guardrails found could not be recorded, so the answer was stopped."),
+  budget_exceeded: t("The answer reached its limit of time, steps or tokens."),
+  BudgetExceeded: t("The answer reached its limit of time, steps or tokens."),
+  processor_contract: t("A guardrail of this agent is faulty. Tell the agent's owner."),
+  ContractError: t("A guardrail of this agent is faulty. Tell the agent's owner."),
+  Interrupted: t("The answer was interrupted."),
 };
 
 export function problemNotice(error, ...buttons) {
-  const words = KIND_WORDS[error?.code] ?? KIND_WORDS[error?.name] ?? error?.message ?? "Something went wrong.";
+  const words = KIND_WORDS[error?.code] ?? KIND_WORDS[error?.name] ?? error?.message ?? t("Something went wrong.");
   return make("div", { class: "problem", role: "alert", "data-code": error?.code ?? "" },
-    make("b", { text: "No answer" }), make("span", { text: words }), buttons.length ? make("div", { class: "row" }, ...buttons) : null);
+    make("b", { text: t("No answer") }), make("span", { text: words }), buttons.length ? make("div", { class: "row" }, ...buttons) : null);
 }
 
 export const aside = (text) => make("div", { class: "aside", text });

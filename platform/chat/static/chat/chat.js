@@ -6,6 +6,7 @@ import { drawStored } from "./history.js";
 import { Link } from "./link.js";
 import { Run } from "./run.js";
 import { Threads } from "./threads.js";
+import { t } from "./words.js";
 
 const facts = JSON.parse($("facts").textContent);
 const log = $("log"), field = $("text"), picker = $("agent");
@@ -39,9 +40,9 @@ function greet() {
   const agent = agentOf(picker.value);
   const empty = make("div", { class: "empty" });
   if (!agent) {
-    empty.append(make("h2", { text: "No agent is published yet" }), make("p", { text: "An editor can publish one in the console. Then it stands here." }));
+    empty.append(make("h2", { text: t("No agent is published yet") }), make("p", { text: t("An editor can publish one in the console. Then it stands here.") }));
   } else {
-    empty.append(make("div", {}, make("h2", { text: agent.name }), make("p", { text: agent.description || "Ask something." })),
+    empty.append(make("div", {}, make("h2", { text: agent.name }), make("p", { text: agent.description || t("Ask something.") })),
       make("div", { class: "samples" }, ...agent.samples.map(({ text, about }) =>
         make("button", { type: "button", onclick: () => ask(text) }, make("span", { text }), about ? make("small", { text: about }) : null))));
   }
@@ -61,7 +62,7 @@ function show(thread) {
   state.thread = thread?.id ?? null;
   threads.current = state.thread;
   threads.draw();
-  $("title").textContent = thread?.title || "New conversation";
+  $("title").textContent = thread?.title || t("New conversation");
   document.title = `${thread?.title || "Chat"} · Gatehouse`;
   history.replaceState(null, "", thread ? `#${thread.id}` : location.pathname);
   side(false);
@@ -85,7 +86,7 @@ function ask(text) {
 
 function deliver(mine, frame) {
   mine.node.classList.remove("failed");
-  mine.note(link.open ? "" : "Waits for the connection …");
+  mine.note(link.open ? "" : t("Waits for the connection …"));
   state.sent.set(frame.clientMessageId, { mine, frame });
   link.deliver(frame);
   toEnd(true);
@@ -97,13 +98,13 @@ function refused(frame) {
   const { mine, frame: asked } = state.sent.get(frame.clientMessageId);
   state.sent.delete(frame.clientMessageId);
   mine.node.classList.add("failed");
-  mine.note(frame.message, button("Send again", () => deliver(mine, { ...asked, threadId: state.thread }), { class: "plain" }),
-    button("Edit", () => { mine.node.remove(); field.value = asked.text; grow(); field.focus(); }, { class: "plain" }));
-  say(`Not sent: ${frame.message}`);
+  mine.note(frame.message, button(t("Send again"), () => deliver(mine, { ...asked, threadId: state.thread }), { class: "plain" }),
+    button(t("Edit"), () => { mine.node.remove(); field.value = asked.text; grow(); field.focus(); }, { class: "plain" }));
+  say(`${t("Not sent")}: ${frame.message}`);
   buttons();
 }
 
-const again = (mine) => (mine ? [button("Send again", () => ask(mine.text), { class: "quiet" })] : []);
+const again = (mine) => (mine ? [button(t("Send again"), () => ask(mine.text), { class: "quiet" })] : []);
 
 // ── watching ────────────────────────────────────────────────────────────────
 const hooks = {
@@ -211,7 +212,7 @@ async function open(thread) {
     }
     toEnd(true);
   } catch (error) {
-    if (turn === state.opening) problem(error, button("Try again", () => open(thread), { class: "quiet" }));
+    if (turn === state.opening) problem(error, button(t("Try again"), () => open(thread), { class: "quiet" }));
   }
 }
 

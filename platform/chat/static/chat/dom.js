@@ -1,4 +1,5 @@
 // Making elements. Text is always set as text; nothing here takes HTML.
+import { t } from "./words.js";
 
 export const $ = (id) => document.getElementById(id);
 
@@ -29,7 +30,7 @@ export async function copy(text, from) {
     field.remove();
   }
   const before = from.textContent;
-  from.textContent = "Copied";
+  from.textContent = t("Copied");
   setTimeout(() => { from.textContent = before; }, 1500);
 }
 

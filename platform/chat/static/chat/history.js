@@ -1,14 +1,15 @@
 // Messages as they are stored, drawn again after a reload.
 import { Answer, aside, guardNotice, Mine, problemNotice, textOf, Thought } from "./bubbles.js";
 import { ToolCard } from "./toolcard.js";
+import { t } from "./words.js";
 
 function toolPart(part) {
   const call = part.toolInvocation ?? {};
   const card = new ToolCard(call.toolName, call.args);
   if (call.state === "result") card.done(call.result);
-  else if (call.state === "error") card.fail(call.errorText ?? "failed");
-  else if (call.state === "denied") card.fail("declined");
-  else card.set("not finished");
+  else if (call.state === "error") card.fail(call.errorText ?? t("failed"));
+  else if (call.state === "denied") card.fail(t("declined"));
+  else card.set(t("not finished"));
   return card.node;
 }
 
@@ -44,6 +45,6 @@ export function drawStored(log, message, facts) {
   }
   if (message.role !== "assistant") return null;
   log.append(...message.parts.map((part) => partNode(part, message, facts)).filter(Boolean));
-  if (message.status === "cancelled") log.append(aside("Stopped."));
+  if (message.status === "cancelled") log.append(aside(t("Stopped.")));
   return null;
 }

@@ -1,4 +1,5 @@
 // The WebSocket: it connects again by itself, and what could not be sent waits until it can.
+import { t } from "./words.js";
 
 const BEAT = 25000;
 
@@ -31,7 +32,7 @@ export class Link {
     socket.onclose = (event) => {
       if (socket !== this.socket) return;
       if (event.code === 4401) { location.reload(); return; }
-      this.onstate(navigator.onLine ? "Connecting again …" : "You are offline");
+      this.onstate(navigator.onLine ? t("Connecting again …") : t("You are offline"));
       this.timer = setTimeout(() => this.connect(), this.delay + Math.random() * 250);
       this.delay = Math.min(this.delay * 2, 15000);
     };

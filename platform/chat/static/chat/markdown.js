@@ -3,6 +3,7 @@ import { Marked } from "./vendor/marked.esm.js";
 import purify from "./vendor/purify.es.js";
 import { button, copy } from "./dom.js";
 import { markWithin, plain, protect } from "./marks.js";
+import { t } from "./words.js";
 
 const TAGS = ["p", "br", "hr", "h3", "h4", "h5", "h6", "strong", "em", "del", "code", "pre", "blockquote", "ul", "ol", "li",
   "table", "thead", "tbody", "tr", "th", "td", "a", "span"];
@@ -17,7 +18,7 @@ const reader = new Marked({
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>\n`;
     },
     html({ text }) { return escaped(text); },
-    image({ text, href }) { return `<span class="no-image">[image not shown: ${escaped(text || href || "")}]</span>`; },
+    image({ text, href }) { return `<span class="no-image">[${t("image not shown")}: ${escaped(text || href || "")}]</span>`; },
     checkbox({ checked }) { return checked ? "☑ " : "☐ "; },
   },
 });
@@ -49,6 +50,6 @@ export function render(node, text) {
 export function addCopyButtons(node) {
   for (const block of node.querySelectorAll("pre")) {
     const code = block.textContent;
-    block.after(button("Copy code", (event) => copy(code, event.target), { class: "plain" }));
+    block.after(button(t("Copy code"), (event) => copy(code, event.target), { class: "plain" }));
   }
 }

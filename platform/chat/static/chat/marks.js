@@ -1,5 +1,6 @@
 // What guardrails put in place of something ([EMAIL], a***e@****.com, [HASH:…]) is shown as a mark of its own.
 // Everything here is linear in the text: it may be long, and somebody else wrote it.
+import { t } from "./words.js";
 
 const STAR = "\uE02A"; // stands for the asterisk of a mask while Markdown is read, so that it is no emphasis
 const KINDS = "EMAIL|PHONE|CREDIT_CARD|CARD|SSN|IBAN|IP_ADDRESS|IP|MAC_ADDRESS|MAC|URL|DATE_OF_BIRTH|CRYPTO_WALLET|NAME|PERSON|ADDRESS|"
@@ -33,7 +34,7 @@ export const plain = (text) => text.replaceAll(STAR, "*");
 function mark(text) {
   const node = document.createElement("span");
   node.className = "redacted";
-  node.title = "A guardrail put this in place of something";
+  node.title = t("A guardrail put this in place of something");
   node.textContent = plain(text);
   return node;
 }

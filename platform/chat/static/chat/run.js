@@ -2,11 +2,12 @@
 import { aside, Answer, guardNotice, problemNotice, Thought } from "./bubbles.js";
 import { make } from "./dom.js";
 import { ToolCard } from "./toolcard.js";
+import { t } from "./words.js";
 
 export class Run {
   constructor(id, mine, hooks) {
     Object.assign(this, { id, mine, hooks, seq: 0, ended: false, waiting: false, failed: false, tools: new Map(), step: [], answer: null, thought: null });
-    this.typing = make("div", { class: "typing", text: "" }, make("i"), make("i"), make("i"), make("span", { class: "hidden", text: "The agent is writing" }));
+    this.typing = make("div", { class: "typing", text: "" }, make("i"), make("i"), make("i"), make("span", { class: "hidden", text: t("The agent is writing") }));
     this.place = make("div", { class: "hidden" }); // what a run shows stands before this mark
     this.all = [];
     hooks.log.append(this.typing, this.place);
@@ -34,11 +35,11 @@ export class Run {
       case "tool-call-approval": return this.ask(payload);
       case "data-tool-progress": return this.progress(chunk.data ?? {});
       case "step-finish": this.close(); this.step = []; return;
-      case "step-retry": return this.withdraw("What stood here was withdrawn; the answer is written anew.");
+      case "step-retry": return this.withdraw(t("What stood here was withdrawn; the answer is written anew."));
       case "log-reset": return this.reset();
       case "tripwire": return this.stopped(payload);
       case "error": return this.broken(payload.error);
-      case "abort": return this.say("Stopped.");
+      case "abort": return this.say(t("Stopped."));
       default: return; // chunks that a newer server may send
     }
   }
@@ -109,7 +110,7 @@ export class Run {
   ask(call) {
     this.card(call).ask((approved, reason) => this.hooks.decide(this, call.toolCallId, approved, reason), this.hooks.canApprove);
     this.typing.hidden = true;
-    this.hooks.said(`The tool ${call.toolName} waits for approval.`);
+    this.hooks.said(t("The tool %s waits for approval.", call.toolName));
   }
 
   stopped({ reason, processorId }) {
@@ -117,7 +118,7 @@ export class Run {
     for (const answer of this.answers ?? []) answer.block();
     this.mine?.block();
     this.addQuietly(guardNotice(reason, { runId: this.id, processorId, canAudit: this.hooks.canAudit }));
-    this.hooks.said(`Stopped by a guardrail: ${reason}`);
+    this.hooks.said(`${t("Stopped by a guardrail")}: ${reason}`);
   }
 
   broken(error) {
@@ -136,7 +137,7 @@ export class Run {
     this.waiting = status === "waiting";
     this.ended = !this.waiting;
     if (this.waiting) { this.hooks.pending(this); return; }
-    for (const card of this.tools.values()) if (card.open) card.settle("stopped", "wrong");
+    for (const card of this.tools.values()) if (card.open) card.settle(t("stopped"), "wrong");
     if (status === "interrupted" && !this.failed) this.broken({ name: "Interrupted" });
     if (status === "failed" && !this.failed) this.broken({});
     if (status === "completed" && this.said) this.hooks.said(this.said);

@@ -1,6 +1,7 @@
 // The list of conversations: open, rename, delete.
 import { api } from "./api.js";
 import { $, button, make } from "./dom.js";
+import { t } from "./words.js";
 
 const DAY = new Intl.DateTimeFormat(document.documentElement.lang || undefined, { day: "numeric", month: "short" });
 const HOUR = new Intl.DateTimeFormat(document.documentElement.lang || undefined, { hour: "2-digit", minute: "2-digit" });
@@ -33,24 +34,24 @@ export class Threads {
   draw() {
     if (this.list.querySelector("form")) return; // somebody is typing a title
     this.list.replaceChildren(...this.rows.map((thread) => this.row(thread)));
-    if (!this.rows.length) this.list.append(make("li", { class: "none", text: "Your conversations will stand here." }));
+    if (!this.rows.length) this.list.append(make("li", { class: "none", text: t("Your conversations will stand here.") }));
   }
 
   row(thread) {
-    const title = thread.title || "New conversation";
+    const title = thread.title || t("New conversation");
     const open = make("button", { class: "open", type: "button", onclick: () => this.onopen(thread) },
       make("b", { text: title, title }), make("small", { text: `${this.agentName(thread.agent)} · ${when(thread.updatedAt)}` }));
     const current = thread.id === this.current;
     if (current) open.setAttribute("aria-current", "page");
     const item = make("li", { class: current ? "thread current" : "thread" }, open);
     item.append(make("span", { class: "tools" },
-      button("✎", () => this.rename(item, thread), { class: "icon", "aria-label": `Rename “${title}”`, title: "Rename" }),
-      button("✕", () => this.delete(thread), { class: "icon", "aria-label": `Delete “${title}”`, title: "Delete" })));
+      button("✎", () => this.rename(item, thread), { class: "icon", "aria-label": t("Rename “%s”", title), title: t("Rename") }),
+      button("✕", () => this.delete(thread), { class: "icon", "aria-label": t("Delete “%s”", title), title: t("Delete") })));
     return item;
   }
 
   rename(item, thread) {
-    const field = make("input", { value: thread.title, maxLength: 200, "aria-label": "Title of the conversation" });
+    const field = make("input", { value: thread.title, maxLength: 200, "aria-label": t("Title of the conversation") });
     const form = make("form", {}, field);
     let over = false; // taking the form away makes its field blur, which would end it once more
     const finish = async (save) => {

@@ -1,6 +1,7 @@
 // A tool call: what was asked, how far it is, what came back; and the question to a person, if one must approve.
 import { button, make } from "./dom.js";
 import { setMarkedText } from "./marks.js";
+import { t } from "./words.js";
 
 const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
@@ -16,9 +17,9 @@ function rows(value) {
 export class ToolCard {
   constructor(name, args) {
     this.open = true;
-    this.state = make("span", { class: "state", text: "running …" });
+    this.state = make("span", { class: "state", text: t("running …") });
     this.head = make("div", { class: "head" }, make("b", { text: String(name).replaceAll("_", " ") }), this.state);
-    this.node = make("div", { class: "tool", role: "group", "aria-label": `Tool ${name}` }, this.head);
+    this.node = make("div", { class: "tool", role: "group", "aria-label": `${t("Tool")} ${name}` }, this.head);
     if (args && Object.keys(args).length) this.node.append(rows(args));
   }
 
@@ -30,7 +31,7 @@ export class ToolCard {
 
   progress({ fraction, percent, message }) {
     if (!this.bar) {
-      this.bar = make("progress", { max: 100, "aria-label": "Progress" });
+      this.bar = make("progress", { max: 100, "aria-label": t("Progress") });
       this.node.append(this.bar);
     }
     this.bar.value = percent ?? (fraction ?? 0) * 100;
@@ -38,15 +39,15 @@ export class ToolCard {
   }
 
   done(result) {
-    this.settle("done", "done");
+    this.settle(t("done"), "done");
     if (result !== undefined && result !== null) {
-      this.node.append(make("details", {}, make("summary", { text: "Result" }), rows(result)));
+      this.node.append(make("details", {}, make("summary", { text: t("Result") }), rows(result)));
     }
   }
 
   fail(error) {
-    const words = typeof error === "string" ? error : error?.message ?? "failed";
-    this.settle(/declined/i.test(words) ? "declined" : "failed", "wrong");
+    const words = typeof error === "string" ? error : error?.message ?? t("failed");
+    this.settle(/declined/i.test(words) ? t("declined") : t("failed"), "wrong");
     this.node.append(make("div", { text: words }));
   }
 
@@ -60,19 +61,19 @@ export class ToolCard {
 
   ask(decide, mayDecide) {
     if (this.question) return;
-    this.set("waits for approval", "asks");
+    this.set(t("waits for approval"), "asks");
     if (!mayDecide) {
-      this.question = make("div", { text: "Somebody who may approve tools has to decide. You can leave; the answer goes on afterwards." });
+      this.question = make("div", { text: t("Somebody who may approve tools has to decide. You can leave; the answer goes on afterwards.") });
     } else {
-      const reason = make("input", { type: "text", maxLength: 500, placeholder: "optional" });
+      const reason = make("input", { type: "text", maxLength: 500, placeholder: t("optional") });
       const choose = (approved) => {
-        this.settle(approved ? "approved" : "declined");
+        this.settle(approved ? t("approved") : t("declined"));
         this.open = true;
         decide(approved, reason.value.trim());
       };
       this.question = make("div", { class: "decide" },
-        make("label", {}, "Reason", reason),
-        make("div", { class: "row" }, button("Decline", () => choose(false), { class: "quiet" }), button("Approve", () => choose(true))));
+        make("label", {}, t("Reason"), reason),
+        make("div", { class: "row" }, button(t("Decline"), () => choose(false), { class: "quiet" }), button(t("Approve"), () => choose(true))));
     }
     this.node.append(this.question);
   }
