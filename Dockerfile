@@ -19,5 +19,5 @@ ENV PYTHONPATH=/app:/app/platform PATH=/venv/bin:$PATH DJANGO_SETTINGS_MODULE=co
 USER gatehouse
 EXPOSE 8000
 CMD ["uvicorn", "config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--ws", "websockets-sansio", \
-     "--ws-per-message-deflate", "false", "--lifespan", "off", "--log-level", "warning", \
+     "--ws-per-message-deflate", "false", "--lifespan", "on", "--log-level", "warning", \
      "--timeout-graceful-shutdown", "10"]

@@ -13,7 +13,7 @@ from agents.models import Agent
 from console.effective_chain import effective_chains
 from console.models import Example
 from console.trial import Trial, run_trial, text_as
-from processors.build import build_context
+from processors.build import build_context, opened_options
 from processors.engine.errors import GatehouseError
 from processors.engine.processor import ChainEntry
 from processors.engine.registry import registry
@@ -81,7 +81,13 @@ def failing_examples(agent: Agent) -> list[Outcome]:
                 Outcome(one, guardrail.name, None, _("There was no time left to run it.")) for one in own
             ]
             continue
-        failing += [one for one in run_examples(guardrail, guardrail.options, own) if not one.passed]
+        failing += [
+            one
+            for one in run_examples(
+                guardrail, opened_options(guardrail.slug, guardrail.kind, guardrail.options), own
+            )
+            if not one.passed
+        ]
     return failing
 
 

@@ -16,7 +16,7 @@ from agents.services.runs import RunRefused, draft_run_start, run_launch
 from agents.snapshot import agent_snapshot
 from console.effective_chain import Link, effective_chains
 from console.trial import LONGEST_TEXT, TextAs, Trial, run_trial, text_as
-from processors.build import build_context
+from processors.build import build_context, opened_options
 from processors.engine.errors import GatehouseError
 from processors.engine.messages import assistant_message, user_message
 from processors.engine.processor import ChainEntry
@@ -79,7 +79,8 @@ def _try(link: Link, text: str, as_: TextAs) -> tuple[Trial | None, str]:
 
 def _entry(link: Link) -> ChainEntry:
     one = link.processor
-    return ChainEntry(registry.build(one.kind, one.slug, one.options, build_context()), on_error=one.on_error)  # type: ignore[arg-type]
+    options = opened_options(one.slug, one.kind, one.options)
+    return ChainEntry(registry.build(one.kind, one.slug, options, build_context()), on_error=one.on_error)  # type: ignore[arg-type]
 
 
 def sent_prompt(agent: Agent, text: str) -> list[dict[str, str]]:

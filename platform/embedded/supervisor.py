@@ -140,7 +140,7 @@ class Supervisor:
     def start_web(self) -> None:
         self.spawn(
             "web", "uvicorn", "config.asgi:application", "--host", self.host, "--port", str(self.port),
-            "--ws", "websockets-sansio", "--ws-per-message-deflate", "false", "--lifespan", "off",
+            "--ws", "websockets-sansio", "--ws-per-message-deflate", "false", "--lifespan", "on",
             "--log-level", "warning", "--timeout-graceful-shutdown", "3", death_signal=signal.SIGTERM,
         )  # fmt: skip
 
