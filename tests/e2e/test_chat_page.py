@@ -65,6 +65,8 @@ def test_a_tool_is_approved_in_the_chat(page: Any, shot: Shot) -> None:
     sign_in(page)
     page.locator("#agent").select_option("practice")
     say(page, "refund order 1001")
+    page.get_by_label("Reason").wait_for()
+    page.reload()
     page.get_by_label("Reason").fill("paid twice")
     shot("7-approval")
     page.get_by_role("button", name="Approve").click()

@@ -155,7 +155,9 @@ const handlers = {
     const isNew = state.thread !== frame.threadId;
     state.thread = frame.threadId;
     watch(frame.runId, sent.mine);
-    if (isNew) threads.load().then(() => { if (state.thread === frame.threadId) show(threads.find(frame.threadId) ?? { id: frame.threadId, title: "" }); });
+    if (!isNew) return;
+    show({ id: frame.threadId, title: "" }); // at once: whoever reloads now comes back to it
+    threads.load().then(() => { if (state.thread === frame.threadId && threads.find(frame.threadId)) show(threads.find(frame.threadId)); });
   },
   chunk: (frame) => {
     const run = state.runs.get(frame.runId);
@@ -187,7 +189,8 @@ const handlers = {
     if (state.sent.has(frame.clientMessageId)) refused(frame);
     else if (frame.code === "rate_limited" && !frame.runId) $("link").textContent = frame.message;
     else problem(frame);
-    if (frame.toolCallId) state.runs.get(frame.runId)?.hooks.pending(state.runs.get(frame.runId));
+    const run = state.runs.get(frame.runId);
+    if (frame.toolCallId && run) { run.waiting = true; hooks.pending(run); } // it may still wait
   },
 };
 
