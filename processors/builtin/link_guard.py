@@ -141,7 +141,14 @@ class LinkGuard(Screen):
     subject = "A link that is not allowed"
 
     def __init__(self, id: str, options: LinkGuardOptions, context: BuildContext) -> None:
-        super().__init__(id, options, CandidateMatcher(_formats(_Addresses(options))), context)
+        super().__init__(
+            id,
+            options,
+            CandidateMatcher(
+                _formats(_Addresses(options)), signs=r"[\[!<:/]", word="[A-Za-z]", gate=r"[\[!<:]"
+            ),
+            context,
+        )
 
     def redaction(self, region: Region, text: str) -> str:
         if region.owner.type == "image":

@@ -49,6 +49,7 @@ class PromptInjectionDetector(Processor):
     def __init__(self, id: str, options: PromptInjectionOptions, context: BuildContext) -> None:
         super().__init__(id)
         self.options = options
+        self.redacts = options.strategy in ("filter", "redact")
         self._hash_key = context.hash_key
 
     # Hooks
@@ -167,5 +168,5 @@ def register(registry: Registry) -> None:
 
     registry.register(ProcessorKind(
         slug=SLUG, title="Prompt injection", description="Stops attempts to overrule the agent's instructions, also encoded or hidden, in many languages. A help, not a guarantee: limit what tools may do.",
-        options=PromptInjectionOptions, factory=build, stages=frozenset({"input", "output"}), redacts=True, group="Attacks",
+        options=PromptInjectionOptions, factory=build, stages=frozenset({"input", "output"}), group="Attacks",
     ))  # fmt: skip

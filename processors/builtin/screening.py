@@ -98,6 +98,7 @@ class Screen(Processor):
         super().__init__(id)
         self.options = options
         self.strategy: Strategy = getattr(options, "strategy", "block")
+        self.redacts = self.strategy in ("redact", "filter")
         self.process_data_parts = options.data_parts
         self._matcher, self._hash_key = matcher, context.hash_key
         self._at_once = options.release == "fast" or self.strategy == "warn"

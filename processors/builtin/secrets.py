@@ -52,7 +52,9 @@ def entropy(text: str) -> float:
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
 
 
-_NAME: Final = "(?:[Pp]ass(?:word|wd|phrase|code)|PASS(?:WORD|WD)|[Pp]asswort|[Cc]ontraseña|[Mm]ot de passe|[Pp]wd|PWD|[Ss]ecret(?:[_ -]?[Kk]ey)?|SECRET(?:_KEY)?|[Tt]oken|TOKEN|[Aa]pi[_ -]?[Kk]ey|API[_-]?KEY|[Aa]uth(?:orization)?|[Aa]ccess[_ -]?[Kk]ey)"
+_NAME: Final = "(?:[Pp]ass(?:word|wd|phrase|code|e)|PASS(?:WORD|WD)|[Pp]asswort|[Cc]ontraseña|[Pp]wd|PWD|[Ss]ecret(?:[_ -]?[Kk]ey)?|SECRET(?:_KEY)?|[Tt]oken|TOKEN|[Aa]pi[_ -]?[Kk]ey|API[_-]?KEY|[Aa]uth(?:orization)?|[Aa]ccess[_ -]?[Kk]ey)"
+_BEGINS: Final = rf"(?<![A-Za-z])(?:{_NAME}|[Aa]pi|API|[Aa]ccess)[\"']? ?(?:is|ist|es|est|[Kk]ey|KEY)?[\"']? ?(?:is|ist|es|est)? ?[\"'`]?[^\s\"'`,;<>]{{0,200}}|[Bb]earer [A-Za-z]{{0,1000}}"
+"""What an unfinished secret without a sign or a digit in it may look like, beside a single word."""
 FORMATS: Final[tuple[Candidate, ...]] = (
     *API_KEYS,
     Candidate("private-key", "pem", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=\s:,.\\-]{20,8000}-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----", None, "PRIVATE KEY"),
@@ -86,7 +88,10 @@ class SecretsDetector(Screen):
 
     def __init__(self, id: str, options: SecretsOptions, context: BuildContext) -> None:
         wanted = set(options.detection_types)
-        matcher = CandidateMatcher([candidate for candidate in FORMATS if candidate.type in wanted])
+        matcher = CandidateMatcher(
+            [candidate for candidate in FORMATS if candidate.type in wanted],
+            signs=r"[\d:=_@/.+~-]", word=r"[A-Za-zñ]", begins=_BEGINS,
+        )  # fmt: skip
         super().__init__(id, options, matcher, context)
 
     def redaction(self, region: Region, text: str) -> str:

@@ -93,10 +93,7 @@ class CandidateMatcher:
             blank = text.rfind(" ", tail) + 1
             if size - blank <= 64 and (blank or tail == 0):
                 tail = max(tail, blank)
-                if (
-                    self._begins is None
-                    or (begun := self._begins.search(text, max(start, size - 16))) is None
-                ):
+                if self._begins is None or (begun := self._begins.search(text, start)) is None:
                     word = self._word.search(text, tail)
                     return word.start() if word is not None else size
                 tail = min(tail, begun.start())
@@ -139,7 +136,7 @@ def _matches(
         if span is None:
             at = match.start() + 1
             continue
-        yield Finding(span[0], span[1], candidate.type, candidate.name)
+        yield Finding(span[0], span[1], candidate.type, candidate.name, begin=match.start())
         at = max(span[1], match.start() + 1)
 
 

@@ -18,6 +18,7 @@ class Finding:
 
     start, end: characters in the text that was searched. type: what it is, such as "email". rule: which rule found it.
     replacement: what this rule puts in its place; None: the processor decides. score: 0 to 1.
+    begin: where the match began, if that was before the finding ("password: " before the password); -1: at `start`.
     """
 
     start: int
@@ -26,6 +27,12 @@ class Finding:
     rule: str
     replacement: str | None = None
     score: float = 1.0
+    begin: int = -1
+
+    @property
+    def opened(self) -> int:
+        """Where the match began."""
+        return self.begin if self.begin >= 0 else self.start
 
 
 @dataclass(slots=True, frozen=True)

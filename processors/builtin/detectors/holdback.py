@@ -89,7 +89,7 @@ class HoldBack:
             return ""
         found = matcher.find(buffer, held_at)
         if found:
-            return self._release_found(buffer, cut, [finding for finding in found if finding.start < cut])
+            return self._release_found(buffer, cut, [finding for finding in found if finding.opened < cut])
         return self._release(buffer, cut)
 
     def finish(self) -> str:
@@ -110,8 +110,8 @@ class HoldBack:
 
     def _release_found(self, buffer: str, cut: int, found: list[Finding]) -> str:
         regions = merge(found)
-        if regions and regions[-1].end > cut:
-            cut = regions.pop().start
+        while regions and regions[-1].end > cut:
+            cut = min(cut, min(member.opened for member in regions.pop().members))
             if len(buffer) - cut > LONG_REGION:
                 self._rescan_at = (
                     len(buffer) - max(0, cut - self._matcher.look_back) + (len(buffer) - cut) // 4
