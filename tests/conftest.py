@@ -76,6 +76,15 @@ def stays_here(host: Any) -> bool:
 
 
 @pytest.fixture(autouse=True)
+def english_again() -> Iterator[None]:
+    """A request's language stays with its thread in tests; the next test begins in English."""
+    from django.utils import translation
+
+    yield
+    translation.deactivate_all()
+
+
+@pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only Unix sockets and loopback can be reached, and no foreign name is looked up."""
     connect, connect_ex, look_up = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo

@@ -29,7 +29,9 @@ class ContentPolicyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", f"{policy_for(request.path)}; {sockets_of(request)}")
+        response.headers.setdefault(
+            "Content-Security-Policy", f"{policy_for(request.path)}; {sockets_of(request)}"
+        )
         return response
 
 
