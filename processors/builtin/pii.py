@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from processors.builtin.detectors.encoded_data import EncodedMatcher
 from processors.builtin.detectors.findings import Region
 from processors.builtin.detectors.masking import Method, redact
 from processors.builtin.detectors.pii_formats import NATIONAL, formats_for, pii_matcher
@@ -49,6 +50,8 @@ class PIIOptions(ScreenOptions):
         json_schema_extra={"x-advanced": True},
     )  # fmt: skip
 
+    encoded: bool = Field(False, title="Look inside encodings", description="Also find personal data in base64, hex and percent encodings. Streamed text then waits for the end of a word without blanks, however long.", json_schema_extra={"x-advanced": True})  # fmt: skip
+
     @field_validator("phone_regions")
     @classmethod
     def _regions_exist(cls, regions: list[str]) -> list[str]:
@@ -75,10 +78,13 @@ class PIIDetector(Screen):
         formats = formats_for(
             options.detection_types, countries=options.countries, phone_regions=options.phone_regions
         )
-        super().__init__(id, options, pii_matcher(formats), context)
+        matcher = pii_matcher(formats)
+        super().__init__(id, options, EncodedMatcher(matcher) if options.encoded else matcher, context)
         self._method, self._keep_shape = options.redaction_method, options.preserve_format
 
     def redaction(self, region: Region, text: str) -> str:
+        if region.owner.replacement is not None:  # an encoded run
+            return region.owner.replacement
         return redact(
             region.owner.type, text, self._method, keep_shape=self._keep_shape, hash_key=self._hash_key
         )

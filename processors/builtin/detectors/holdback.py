@@ -111,7 +111,7 @@ class HoldBack:
     def _release_found(self, buffer: str, cut: int, found: list[Finding]) -> str:
         regions = merge(found)
         while regions and regions[-1].end > cut:
-            cut = min(cut, min(member.opened for member in regions.pop().members))
+            cut = min(cut, *(member.opened for member in regions.pop().members))
             if len(buffer) - cut > LONG_REGION:
                 self._rescan_at = (
                     len(buffer) - max(0, cut - self._matcher.look_back) + (len(buffer) - cut) // 4
