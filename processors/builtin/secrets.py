@@ -21,7 +21,7 @@ SLUG: Final = "secrets-detector"
 SecretType = Literal["api-key", "private-key", "connection-string", "password", "aws-secret", "high-entropy"]
 
 _PLACEHOLDER: Final = re.compile(
-    r"(?i)^(?:\W*|[x*•.…#-]+|<.*|\{.*|\$.*|%.*|\[.*|(?:your|my|the|a|an|some|example|changeme|change_me|password|passwort|secret|token|none|null|true|false|required|"
+    r"(?i)^(?:\W*|[x*•.…#-]+|<.*|\{.*|\$.*|%.*|\[.*|(?:bearer|basic|digest|your|my|the|a|an|some|example|changeme|change_me|password|passwort|secret|token|none|null|true|false|required|"
     r"optional|hidden|redacted|placeholder|string|reset|field|policy|manager|hash|protected|incorrect|wrong|here|here's|forgotten)(?:[_\W].*)?)$"
 )
 _KEY_WORDS: Final = re.compile(r"aws|amazon|secret[_ ]?access|secret[_ ]?key")
