@@ -34,7 +34,7 @@ FRAGMENTS = (
     "DE89 3704 0044 0532 0130 00", "born on March 3, 1980", "1980-03-03", "https://example.org/a?b=c", "10.0.0.1", "sk-test-abcdef1234567890",
     "persimmon", "PERSIM\u200bMON", "рersimmon", "foo  bar", "foo bar baz", "STRASSE", "吃柿子吗", "abababab", "note: hello", "\n", " ", ".", ",", "@", "-", "x",
     "7", "12", "é", "\u0301", "\u200b", "😀", "ghp_" + "a1" * 18, "00:1b:44:11:3a:b7", "2001:db8::8a2e:370:7334", "fax", "office", "password", "secret key", "api key", " is ", ": ", "hunter2!Horse", "correcthorse", "Bearer abcdefghijklmnopqrstuvwxyz", "token",
-    "![a](https://evil.test/x?y=z)", "[a](", "https://evil.test/" + "A" * 50, ")", "<img src=x>", "<", "javascript:alert", "data:", "cGF0QGV4YW1wbGUub3Jn", "70 61 74 40 65 78 61 6d 70 6c 65 2e 6f 72 67", "www.example.org",
+    "![a](https://evil.test/x?y=z)", "[a](", "https://evil.test/" + "A" * 50, ")", "<img src=x>", "<", "javascript:alert", "data:", "cGF0QGV4YW1wbGUub3Jn", "706174406578616d706c652e6f7267", "www.example.org",
 )  # fmt: skip
 texts = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), max_size=9).map("".join)
 spaced_texts = st.lists(

@@ -9,9 +9,13 @@ from processors.builtin.detectors.encodings import RUNS, decoded
 from processors.builtin.detectors.findings import Finding
 from processors.builtin.detectors.holdback import Matcher
 
-ENCODINGS: Final = ("base64", "hex", "percent")
-_OPEN: Final = re.compile(r"(?:(?<![0-9A-Za-z])(?:0x)?[0-9A-Fa-f]{2}[ ,:])*\S*\Z")
-"""An encoded run may still be under way: hex pairs, then whatever has no blank in it."""
+_RUNS: Final = {
+    "base64": RUNS["base64"],
+    "hex": re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{20,50000}(?![0-9A-Za-z])"),
+    "percent": RUNS["percent"],
+}
+"""None of them has a blank in it, so a word is all that has to wait."""
+_OPEN: Final = re.compile(r"\S*\Z")
 
 
 class EncodedMatcher:
@@ -26,17 +30,14 @@ class EncodedMatcher:
 
     def find(self, text: str, start: int) -> list[Finding]:
         found = self._inner.find(text, start)
-        for name in ENCODINGS:
-            for match in RUNS[name].finditer(text, start):
-                run = match.group().rstrip(" ,:")
-                plain = decoded(name, run)
-                inside = self._inner.find(plain, 0) if plain is not None and plain != run else []
+        for name, run in _RUNS.items():
+            for match in run.finditer(text, start):
+                plain = decoded(name, match.group())
+                inside = self._inner.find(plain, 0) if plain is not None and plain != match.group() else []
                 if inside:
                     kind = max(inside, key=lambda finding: finding.end - finding.start).type
                     mark = f"<{kind.upper().replace('-', '_')}_ENCODED>"
-                    found.append(
-                        Finding(match.start(), match.start() + len(run), kind, f"encoded:{name}", mark)
-                    )
+                    found.append(Finding(match.start(), match.end(), kind, f"encoded:{name}", mark))
         return found
 
     def open_from(self, text: str, start: int) -> int:
