@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings as property_settings
 
 from tests.embedded.house import House, open_folder
 
@@ -25,6 +26,11 @@ CHROMIUM_ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+# Everywhere else the properties look at new examples each time; a verdict must not depend on luck.
+property_settings.register_profile("same-examples", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    property_settings.load_profile("same-examples")
+
 _running: list[Any] = []
 
 
