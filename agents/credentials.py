@@ -97,7 +97,7 @@ def model_resolver(credential_slug: str | None = None) -> ModelResolver:
         raise ConfigError(
             f"The credential “{credential_slug}” is gone. Choose another for this agent and publish it again."
         )
-    known = [(row.provider, _lazy_values(row)) for row in rows]
+    known = [(_fits(row, chosen=row.slug == credential_slug), _lazy_values(row)) for row in rows]
 
     def resolve(model_id: str) -> LanguageModel:
         return catalog.build_model(
@@ -111,12 +111,24 @@ def model_resolver(credential_slug: str | None = None) -> ModelResolver:
     return resolve
 
 
-def _fitting(model_id: str, known: list[tuple[str, Callable[[], dict[str, Any]]]]) -> dict[str, Any] | None:
+def _fits(credential: ProviderCredential, *, chosen: bool) -> Callable[[str], bool]:
+    """Whether a key may be sent to a provider. A key never goes to a provider that it does not belong to.
+
+    A credential for litellm names no provider: it fits where the agent chose it, and where its short name is the provider's.
+    """
+    if credential.provider != ProviderCredential.Provider.LITELLM:
+        return lambda provider: provider == credential.provider
+    return lambda provider: chosen or provider == credential.slug
+
+
+def _fitting(
+    model_id: str, known: list[tuple[Callable[[str], bool], Callable[[], dict[str, Any]]]]
+) -> dict[str, Any] | None:
     provider = model_id.partition("/")[0]
     if provider in KEYLESS:
         return None
-    for kind, values in known:
-        if kind in (provider, "litellm"):
+    for fits, values in known:
+        if fits(provider):
             return values()
     variable, kind = ENVIRONMENT.get(provider, ("", ""))
     secret = os.environ.get(variable, "") if variable else ""

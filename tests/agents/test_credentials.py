@@ -89,3 +89,15 @@ def test_a_key_in_the_environment_is_a_credential_too(monkeypatch) -> None:
 def test_a_credential_that_is_gone_is_named() -> None:
     with pytest.raises(ConfigError, match="“main” is gone"):
         model_resolver("main")
+
+
+def test_a_key_goes_to_no_provider_that_it_does_not_belong_to() -> None:
+    saved("groq", "litellm")
+    assert model_resolver()("groq/some-model").id == "groq/some-model"
+    with pytest.raises(ConfigError):
+        model_resolver()("mistral/some-model")
+
+
+def test_the_agents_own_choice_says_where_its_key_belongs() -> None:
+    saved("other-services", "litellm")
+    assert model_resolver("other-services")("mistral/some-model").id == "mistral/some-model"

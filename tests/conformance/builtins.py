@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from processors import builtin
 from processors.engine.ports import BuildContext
 from processors.engine.registry import Registry
@@ -84,14 +82,12 @@ def options_of(value: Any, aux: dict[str, Any]) -> Any:
 
 
 def built_in(case: Case, value: dict[str, Any], aux: dict[str, Any], cost_report: Any) -> Any:
-    """The processor a case names; the case is skipped with the reason while its kind is not built."""
+    """The processor a case names. Raises ConfigError when its kind is gone."""
     registry = Registry()
     builtin.register_all(registry)
     slug = SLUGS[value["builtin"]]
     if "model" in value.get("options", {}):
         slug = JUDGED.get(slug, slug)
-    if slug not in registry:
-        pytest.skip(f"the built-in {slug!r} is not part of this version")
     context = BuildContext(cache=CaseCache(), costs=CaseCosts(cost_report) if cost_report else None)
     known = registry.get(slug).options.model_fields
     options = options_of(value.get("options", {}), aux)
