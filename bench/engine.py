@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from agents.loop.agent import Agent
@@ -110,13 +110,13 @@ def best(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> float
     return asyncio.run(all_rounds())
 
 
-def agent_of(texts: list[str], processors: list[Processor], **values: Any) -> Agent:
+def agent_of(texts: list[str], processors: Sequence[Processor], **values: Any) -> Agent:
     return Agent(
         "bench", model=Texts(texts, values.pop("tool_calls", 0)), output_processors=processors, **values
     )
 
 
-async def drained(texts: list[str], processors: list[Processor], history: int = 0) -> float:
+async def drained(texts: list[str], processors: Sequence[Processor], history: int = 0) -> float:
     """Seconds to stream the whole answer through the engine."""
     agent = agent_of(texts, processors)
     memory = History(history) if history else None
