@@ -74,12 +74,13 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def may_read(request: HttpRequest) -> bool:
-    """With a token set, only the token or staff; without one, this machine too."""
+    """With a token set, only the token or staff; without one, this machine too (a proxy on it is somebody else)."""
     token = settings.GATEHOUSE_METRICS_TOKEN
     if token and hmac.compare_digest(
         request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()
     ):
         return True
-    if not token and request.META.get("REMOTE_ADDR") in LOOPBACK:
+    forwarded = "X-Forwarded-For" in request.headers or "Forwarded" in request.headers
+    if not token and not forwarded and request.META.get("REMOTE_ADDR") in LOOPBACK:
         return True
     return bool(request.user.is_active and request.user.is_staff)

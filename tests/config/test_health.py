@@ -42,6 +42,7 @@ def test_this_machine_reads_figures(client: Client) -> None:
 
 def test_a_stranger_reads_no_figures(client: Client) -> None:
     assert client.get("/metrics", REMOTE_ADDR="192.0.2.7").status_code == 403
+    assert client.get("/metrics", headers={"x-forwarded-for": "192.0.2.7"}).status_code == 403
 
 
 def test_with_a_token_only_the_token_or_staff_reads_figures(client: Client, settings: Settings) -> None:
